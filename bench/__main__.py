@@ -3,7 +3,6 @@
 python -m bench                 every benchmark that needs no API server
 python -m bench decide          one of them
 python -m bench live            beside a real kube-apiserver (see `make envtest`)
-python -m bench web             the dashboard with 100,000 pods, about three minutes
 python -m bench packing         the openb lists, about an hour of one core
 """
 
@@ -12,12 +11,12 @@ from __future__ import annotations
 import importlib
 import sys
 
-QUICK = ("decide", "predicates", "topology", "solver", "waiting", "apiserver", "startup")
+QUICK = ("decide", "predicates", "topology", "solver", "waiting", "apiserver", "startup", "cold")
 
 
 def main(names: list[str]) -> int:
     if {"-h", "--help"} & set(names):
-        print(__doc__, f"Benchmarks: {', '.join(QUICK)}, live, web, packing, packing_departures", sep="\n")
+        print(__doc__, f"Benchmarks: {', '.join(QUICK)}, live, tenants, packing, packing_departures", sep="\n")
         return 0
     for name in names or QUICK:
         try:

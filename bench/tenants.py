@@ -108,13 +108,13 @@ def _resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1024
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--groups", action="store_true")
     parser.add_argument("--turns", action="store_true", help="with the plugin namespace-turns")
     parser.add_argument("--policy", default="navarch", choices=sorted(PRESETS))
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     alone, _, _ = measure(given.policy, 0, grouped=given.groups, turns=given.turns)
     flooded, arrival, memory = measure(given.policy, given.jobs, grouped=given.groups, turns=given.turns)
     figures = [

@@ -1,4 +1,4 @@
-"""What is wanted by name and imported only when somebody wants it: the one way of being lazy here.
+"""Classes and functions by import path, imported at first use: the one mechanism for lazy imports.
 
 A place is `module:name`. Commands (`navarch.cli.main`), plugins and actions are tables of name -> place, so that a process
 imports the few that its command line and its policy name, not the hundred modules that exist: half of what a start cost.

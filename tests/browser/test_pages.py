@@ -25,6 +25,12 @@ PAGES = {
     "simulations": ["None."],
 }
 
+TURN = """hidden => {
+    Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+"""The tab is hidden, or shown again."""
+
 
 @pytest.fixture
 def reader(browser: Browser, up: Sample) -> Iterator[Visit]:
@@ -97,6 +103,20 @@ def test_a_reader_says_once_which_jobs_are_theirs(reader: Visit) -> None:
     expect(page.locator("tbody")).not_to_contain_text(WAITS)
     page.get_by_role("button", name="Mine (production)").click()
     expect(page.locator("tbody")).to_contain_text(WAITS)
+
+
+def test_a_hidden_tab_gives_up_its_stream_and_catches_up(reader: Visit, up: Sample) -> None:
+    page = reader.open("jobs")
+    expect(page.locator(".live")).to_have_text("live")
+    with page.expect_event("requestfailed", lambda request: "/api/v1/events" in request.url):
+        page.evaluate(TURN, True)
+    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "unseen"}}
+    groups = "/apis/scheduling.volcano.sh/v1beta1/namespaces/research/podgroups"
+    assert up.api.post(groups, {**group, "spec": {"minMember": 1, "queue": "research"}}).code == 201
+    page.evaluate(TURN, False)
+    expect(page.locator("[data-row]", has_text="research/unseen")).to_have_count(1)
+    assert up.api.delete(f"{groups}/unseen").code == 200
+    expect(page.locator("[data-row]", has_text="research/unseen")).to_have_count(0)
 
 
 def test_what_changes_in_the_cluster_shows_without_a_reload(reader: Visit, up: Sample) -> None:

@@ -60,24 +60,28 @@ def forbid_all_but_one_namespace(faults: Faults) -> None:
         faults.errors(403, path=f"/{version}/podgroups")
 
 
-def row(said: Result) -> list[str]:
+def row(said: Result) -> dict[str, str]:
+    """Column -> what the job's row has there."""
     assert said.exit_code == 0, said.output
-    (line,) = [line for line in said.stdout.splitlines() if line.startswith("gang")]
-    return line.split(maxsplit=10)
+    head, *lines = said.stdout.splitlines()
+    (line,) = [line for line in lines if line.startswith("gang")]
+    names = head.split()
+    return dict(zip(names, line.split(maxsplit=len(names) - 1)))
 
 
 def test_rights_in_one_namespace_are_enough_for_its_jobs(api: Http, faults: Faults) -> None:
     forbid_all_but_one_namespace(faults)
     said = navarch(api, "jobs", "-n", "team")
-    assert row(said)[:3] == ["gang", "PodGroup", "research"], "a queue that may not be looked at is not said to be absent"
-    assert row(said)[-1].endswith("0/4 nodes are available")
+    found = row(said)
+    assert (found["KIND"], found["QUEUE"]) == ("PodGroup", "research"), "a queue that may not be looked at is not said to be absent"
+    assert found["WHY"] == "0/4 nodes are available"
     assert said.stderr == "", "nothing of it is missing"
 
 
 def test_a_group_that_may_not_be_seen_is_not_said_to_be_absent(api: Http, faults: Faults) -> None:
     faults.errors(403, path="/podgroups")
     said = navarch(api, "jobs", "-n", "team")
-    assert row(said)[2] == "?" and row(said)[-1].endswith("0/4 nodes are available")
+    assert (row(said)["QUEUE"], row(said)["WHY"]) == ("?", "0/4 nodes are available")
     (told,) = said.stderr.splitlines()
     assert told.startswith("not shown, since they may not be listed: podgroups.") and "podgroups.scheduling.volcano.sh" in told
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
 from tests.worlds.extender_server import Answers, extender
+from tests.worlds.kube.json_server import serving
 from tests.worlds.live.cluster import World
 
 from navarch.installed import installed
@@ -67,17 +70,29 @@ async def test_answers_decide_and_are_recorded(world: World) -> None:
 async def test_a_pod_that_is_deleted_while_the_extender_thinks_is_not_bound(world: World) -> None:
     await world.node("n1", cpu="8")
     history = await world.watch()
-    answers: Answers = {"predicate": [{"match": {"task.Name": "slow"}, "delayMs": 1500, "body": {}}, {"body": {}}]}
-    with extender(answers) as seen:
-        async with world.scheduler(policy=str(policy(world, seen.url))):
-            await world.pod("slow", cpu="1")
-            async with asyncio.timeout(60):
-                while "predicate" not in seen.verbs():
-                    await asyncio.sleep(0.01)
-            await world.client.delete(PODS, "slow", namespace=world.namespace)
-            await world.pod("next", cpu="1")
-            await history.until_bound(1)
+    asked, thought = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: web.Request, body: Any) -> web.StreamResponse:
+        if request.path == "/predicate" and body["task"]["Name"] == "slow":
+            asked.set()
+            await thought.wait()
+        return web.json_response({"nodeScore": {}})
+
+    async with serving(answer) as served, world.scheduler(policy=str(policy(world, served.address))) as scheduler:
+        pod = await world.pod("slow", cpu="1")
+        async with asyncio.timeout(120):
+            await asked.wait()
+        await world.client.delete(PODS, "slow", namespace=world.namespace)
+        uid = pod["metadata"]["uid"]
+        await world.eventually(_nothing, lambda _: scheduler.cache.cluster.task(uid) is None)
+        thought.set()
+        await world.pod("next", cpu="1")
+        await history.until_bound(1)
     assert [task.name for task in history.tasks.values() if task.node] == ["next"]
+
+
+async def _nothing() -> None:
+    return None
 
 
 async def test_a_scheduler_stops_while_its_extender_hangs(world: World) -> None:

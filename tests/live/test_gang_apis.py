@@ -138,7 +138,8 @@ async def test_a_gang_that_does_not_fit_waits_and_is_told_what_is_missing(both: 
             assert (condition["type"], condition["status"], condition["reason"]) == (
                 "PodGroupScheduled", "False", "Unschedulable",
             )  # fmt: skip
-            assert "4 minAvailable" in condition["message"]
+            assert condition["message"].startswith("cannot start: needs 4 CPUs, the cluster has 3; ")
+            assert condition["message"].endswith(". Next: request less, change its node selector, or add nodes")
         else:
             await world.eventually(lambda: said(world, resource, "large"), lambda found: found.get("phase") == "Scheduling")
         assert history.bound() == []
@@ -213,7 +214,7 @@ async def test_the_rights_that_are_installed_suffice(kube_apiserver: KubeApiServ
     async with real_world(Path(kube_apiserver.kubeconfig), "gangs-with-rights", tmp_path) as world:
         await world.node(f"n0-{world.namespace}", cpu="4")
         history = await world.watch()
-        async with world.scheduler(kubeconfig=account):
+        async with world.scheduler(kubeconfig=account, lock_namespace="navarch-system"):
             await gang(world, COSCHEDULING, "one", 2)
             await gang(world, UPSTREAM, "two", 2)
             await history.until_bound(4)

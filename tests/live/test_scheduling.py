@@ -47,7 +47,7 @@ async def test_a_gang_that_does_not_fit_waits_whole_and_is_told_why(any_world: W
         assert conditions(pod)["PodScheduled"]["reason"] in ("Unschedulable", "Schedulable")
         await world.eventually(
             lambda: world.get_group("big"),
-            lambda found: "the gang needs 6 pods to start" in conditions(found).get("Unschedulable", {}).get("message", ""),
+            lambda found: "cannot start: needs 6" in conditions(found).get("Unschedulable", {}).get("message", ""),
         )
         await world.eventually(lambda: world.events("big-0"), lambda said: any(reason == "FailedScheduling" for _, reason, _ in said))
         assert history.bound() == []

@@ -73,6 +73,25 @@ def test_a_gang_is_submitted_followed_and_cancelled(up: UpProcess) -> None:
     assert typed(up, "cancel", "train") == ["volcanojob/train cancelled"]
 
 
+def test_rows_are_printed_again_when_they_change(up: UpProcess) -> None:
+    with terminal([*NAVARCH, "jobs", "-w"], {"KUBECONFIG": str(up.kubeconfig)}) as screen:
+        screen.until("nothing found")
+        typed(up, "submit", "--name", "late", "--gang", "2", "--image", "i", "--wait=started", "--", "sleep", "100000")
+        screen.until(lambda text: "late  Running  2" in " ".join(text.split()).replace(" ", "  "))
+        typed(up, "cancel", "late")
+        shown = screen.until("Deleted")
+        assert shown.count("JOB") == 1, "the header is printed once"
+        screen.type("\x03")
+        assert screen.ended() in (0, 130, -2)
+
+
+def test_a_job_is_explained_by_the_name_that_it_was_given(up: UpProcess) -> None:
+    typed(up, "submit", "--name", "large", "--gang", "9", "--gpus", "1", "--image", "i")
+    for name in ("large", "volcanojob/large"):
+        assert "never: it does not start on the empty cluster either (proved)" in " ".join(typed(up, "explain", name))
+    typed(up, "cancel", "large")
+
+
 @needs_kubectl
 def test_halves_of_a_gpu_share_it_and_nodes_say_so(up: UpProcess) -> None:
     def half(name: str, fraction: str = "0.5") -> dict[str, object]:

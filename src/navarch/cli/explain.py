@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.cluster.running_policy import running_policy
@@ -35,6 +36,7 @@ from navarch.explanation.result import Explanation, NodeExplanation, QueueExplan
 from navarch.installed import installed
 from navarch.job_history import HistoryError
 from navarch.kube.errors import ConfigError, KubeError
+from navarch.offline.node_metrics import metrics_file
 from navarch.offline.plan import PlanError
 from navarch.offline.replay import RecordingError, read
 from navarch.views.published_state import StateAddress
@@ -63,6 +65,7 @@ Answer = Explanation | QueueExplanation | NodeExplanation
 @state_option
 @click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.")
 @click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [in files: the newest time in them]")
+@click.option("--metrics", metavar="FILE", help="Load of nodes, for policies that read it; see docs/plan.md.")
 @click.option("--trials", type=click.IntRange(min=1), default=200, show_default=True, help="Run the scheduler at most so often.")
 @click.option("--seconds", type=click.FloatRange(min=0.0), default=5.0, show_default=True, help="Search for about so long.")
 @history_option
@@ -81,6 +84,7 @@ def explain(
     state: str,
     scheduler_names: tuple[str, ...],
     now: float | None,
+    metrics: str | None,
     trials: int,
     seconds: float,
     history: Path | None,
@@ -97,6 +101,10 @@ def explain(
     """
     if record is not None and (paths or cluster):
         raise click.UsageError("--record stands alone: a recorded cycle has all its objects in it")
+    try:
+        loads = metrics_file(metrics) if metrics else None
+    except ObjectError as error:
+        raise click.UsageError(str(error)) from None
     try:
         with _progress() as progress:
             if record is not None:
@@ -121,6 +129,7 @@ def explain(
                         going,
                         namespace_as_queue,
                         plugin_dirs,
+                        loads,
                     )
                     found = _of_queue(heap, rest) if kind == "queue" else _of_node(heap, rest)
                 else:
@@ -135,6 +144,7 @@ def explain(
                         keep_going=going,
                         namespace_as_queue=namespace_as_queue,
                         plugin_dirs=plugin_dirs,
+                        metrics=loads,
                         progress=progress,
                         history=history or (),
                     )

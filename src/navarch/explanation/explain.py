@@ -56,7 +56,7 @@ from navarch.simulator.start_times.estimate import NO_BASIS, RUNS, Basis, may_kn
 SHARED_FROM = 2000
 """With at least this many objects, trials share one reading of the input. Smaller inputs are read again for each trial."""
 _SEARCH_SHARE = 0.8
-"""The part of the time that the search may take; the rest is for the start time."""
+"""The part of the time that the search may take where a start time can be estimated; the rest is for that."""
 NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
 
@@ -142,7 +142,8 @@ def explain_read(
     def follow(changed: Run) -> str:
         return census.follow(key, changed)
 
-    search_seconds = seconds * _SEARCH_SHARE
+    timed = may_know(census.run.cluster, history, job_deadlines(census.input.of_kind("Job")))
+    search_seconds = seconds * _SEARCH_SHARE if timed else seconds
     limited = Trials(read.given, read.rules, follow, trials, search_seconds, progress=progress, shared=shared, key=key)
     found = Search(census, key, limited).explain()
     estimate_start(found, census, key, history, min(trials, RUNS), seconds - (perf_counter() - started), seed)

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 
 from navarch.explanation.subject import Census
 from navarch.ingest.groups import is_shadow, shown_key
+from navarch.views.job_names import job_name
 
 _NEAR = 3
 _KINDS = frozenset(
-    {"deployment", "job", "jobset", "mpijob", "podgroup", "pytorchjob", "rayjob", "replicaset", "statefulset", "tfjob", "vcjob"}
+    {
+        *("deployment", "job", "jobset", "mpijob", "podgroup", "pytorchjob", "rayjob", "replicaset", "statefulset", "tfjob"),
+        *("vcjob", "volcanojob"),
+    }
 )
 """Words that may stand before the name of a job, as kubectl has them before names."""
 
@@ -49,9 +53,10 @@ def near(wanted: str, known: Sequence[str]) -> list[str]:
 
 def _names(census: Census) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
+    specs = census.run.inventory.jobs
     for key in census.keys:
         namespace, plain = shown_key(key).split("/", 1)
-        owners = [plain, *census.workloads_of(key)]
+        owners = [plain, *census.workloads_of(key), job_name(key, specs.get(key), {}).name]
         if is_shadow(key) and key.split("/")[1] == "replicaset":
             owners.append(plain.rpartition("-")[0])
         for each in dict.fromkeys(owner for owner in owners if owner):

@@ -34,7 +34,7 @@ def advice(error: KubeError, endpoint: Endpoint, now: datetime | None = None) ->
         case Unauthorized():
             return f"{endpoint.server} does not accept the credentials of this kubeconfig (401): log in again, or get a new one"
         case Forbidden():
-            return f"no right: {error.message}; an administrator can grant it with a Role, and -n names another namespace"
+            return f"no right (403 Forbidden): {error.message}; an administrator can grant it with a Role; -n names another namespace"
         case TransportError():
             return _unreachable(error, endpoint, now)
         case ApiError():

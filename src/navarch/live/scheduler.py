@@ -48,7 +48,7 @@ from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
 from navarch.live.ops.lease import ApiLeaseLock
-from navarch.live.ops.metrics import Metrics
+from navarch.live.ops.metrics import Metrics, counting
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
@@ -142,7 +142,14 @@ class Scheduler:
             settle=options.settle,
             busy=lambda: len(self.binder.outbox) > BUSY_BINDINGS,
         )
-        self.events = Events(self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live)
+        self.events = Events(
+            self.pool,
+            controller=options.scheduler_names[0],
+            instance=self.identity,
+            clock=clock,
+            enabled=live,
+            count=counting(self.metrics.events),
+        )
         self.invalid_objects = InvalidObjects(self.events, self.metrics)
         self.supervised = SupervisedTasks(self.metrics.task_failures, rng)
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
@@ -178,10 +185,14 @@ class Scheduler:
             evictions=lambda: self.policy_file.policy.evictions,
             rate=options.eviction_rate,
             timeout=options.eviction_timeout,
+            count=counting(self.metrics.evictions),
         )
-        self.pod_statuses = PodStatuses(self.pool, self.cache, self.events, clock, enabled=live)
-        self.group_statuses = GroupStatuses(self.pool, self.client, self.cache, self.assumed, self.events, clock, enabled=live)
-        self.queue_statuses = QueueStatuses(self.pool, self.cache, enabled=live)
+        count = counting(self.metrics.status_writes)
+        self.pod_statuses = PodStatuses(self.pool, self.cache, self.events, clock, enabled=live, count=count)
+        self.group_statuses = GroupStatuses(
+            self.pool, self.client, self.cache, self.assumed, self.events, clock, enabled=live, count=count
+        )
+        self.queue_statuses = QueueStatuses(self.pool, self.cache, enabled=live, count=count)
         self.writers = LiveWriters(
             self.cache,
             self.binder,
@@ -224,7 +235,7 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
-            notes=lambda: [*self.rule_failures.notes(), *self.supervised.notes()],
+            notes=self._notes,
             configuration=self.configuration,
             pages=self.state_pages.pages,
             silence=self.heartbeat.silence,
@@ -519,6 +530,12 @@ class Scheduler:
         if self.failed_cycles >= UNHEALTHY_AFTER:
             missing.append(f"the last {self.failed_cycles} cycles failed: {self.failure}")
         return missing
+
+    def _notes(self) -> list[str]:
+        """What is wrong and keeps nothing from working."""
+        load = self.node_load.problem()
+        found = [f"the load of nodes could not be fetched: {load}"] if load else []
+        return [*self.rule_failures.notes(), *self.supervised.notes(), *found, *self.conversations.extenders.problems()]
 
     def configuration(self) -> dict[str, object]:
         """The policy in force, for /configz."""

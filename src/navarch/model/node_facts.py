@@ -84,9 +84,10 @@ def labelled(snapshot: Snapshot, label: str, value: str | None = None) -> BoolAr
 
 
 def capacities(snapshot: Snapshot) -> FloatArray:
-    """(2, nodes): millicores and bytes of memory that nodes have, what the system keeps for itself included."""
+    """(2, nodes): millicores and bytes of memory that nodes have, what the system keeps for itself included. A node that reports no
+    capacity (in a file) has what it can allocate."""
 
     def of(name: str) -> Callable[[NodeSpec], float]:
-        return lambda spec: float(dict(spec.capacity).get(name, 0))
+        return lambda spec: float(dict(spec.capacity or spec.allocatable).get(name, 0))
 
     return np.stack([column(snapshot, ("capacity", name), of(name), float) for name in ("cpu", "memory")])

@@ -47,7 +47,7 @@ class Rules:
     now: float | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)
     asks: bool = False
-    """Whether servers outside are asked. Trials do not ask: they would tell a server of placements that nobody makes."""
+    """Whether servers outside are asked. Trials do not ask: they would tell a server of placements that are never made."""
 
 
 class Cycles:

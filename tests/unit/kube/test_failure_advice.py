@@ -100,4 +100,4 @@ def test_a_token_that_expired_and_one_that_is_refused() -> None:
 def test_a_missing_right_is_named() -> None:
     message = 'pods is forbidden: User "me" cannot list resource "pods" in API group "" at the cluster scope'
     found = advice(Forbidden(Status(code=403, reason="Forbidden", message=message)), Endpoint("http://127.0.0.1:1"))
-    assert found == f"no right: {message}; an administrator can grant it with a Role, and -n names another namespace"
+    assert found == f"no right (403 Forbidden): {message}; an administrator can grant it with a Role; -n names another namespace"

@@ -145,6 +145,7 @@ async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
         policy_file=SimpleNamespace(refused="", look=lambda: next(looks, False), policy=SimpleNamespace(usage={})),
         metrics=SimpleNamespace(policy_loads=SimpleNamespace(labels=lambda *_: SimpleNamespace(inc=lambda: None))),
         usage=SimpleNamespace(open=lambda usage: asyncio.sleep(0)),
+        node_load=SimpleNamespace(open=lambda policy: asyncio.sleep(0)),
         read_settings=lambda: SETTINGS,
         informers=SimpleNamespace(read_again=read_again),
         queue=SimpleNamespace(activate_all=lambda: None),
@@ -153,7 +154,8 @@ async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
     )  # fmt: skip
     periodic_tasks = PeriodicTasks(cast(Scheduler, made))
     looking = asyncio.create_task(periodic_tasks.check_policy())
-    await begun.wait()
+    async with asyncio.timeout(60):
+        await begun.wait()
     looking.cancel()
     await asyncio.gather(looking, return_exceptions=True)
     assert made.rereading, "no cycle may run on half a cache"

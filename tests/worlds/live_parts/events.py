@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.live.writers.events import Events, pod_reference
+from navarch.live.writers.outbox import Count, uncounted
 
 POD = pod_reference("default", "a", "u1")
 
@@ -16,6 +17,6 @@ class Clock:
         return self.now
 
 
-def make() -> tuple[Events, Submitted, Clock]:
+def make(count: Count = uncounted) -> tuple[Events, Submitted, Clock]:
     submitted, clock = Submitted(), Clock()
-    return Events(submitted.pool, instance="me", clock=clock), submitted, clock
+    return Events(submitted.pool, instance="me", clock=clock, count=count), submitted, clock

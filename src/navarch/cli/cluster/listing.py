@@ -61,11 +61,12 @@ class Listed:
         return f"not shown, since they may not be listed: {', '.join(each.plural for each in which)} ({which[0].error})"
 
 
-async def listed(client: Client, namespace: str | None = None) -> Listed:
-    """All objects for the rows. `namespace`: where to list kinds that may not be listed in all namespaces."""
+async def listed(client: Client, namespace: str | None = None, *, only_nodes: bool = False) -> Listed:
+    """All objects for the rows. `namespace`: where to list kinds that may not be listed in all namespaces. `only_nodes`: rows of nodes
+    need nothing but nodes and pods."""
     wanted: dict[str, list[tuple[Resource, str]]] = {"Pod.": [(PODS, "Pod")]}
     for (api_version, name), kind in KINDS.items():
-        if name in LOOKED_AT:
+        if name in (("Node",) if only_nodes else LOOKED_AT):
             group, _, version = api_version.rpartition("/")
             resource = Resource(group, version, kind.plural, namespaced=kind.namespaced)
             wanted.setdefault(f"{name}.{group}", []).append((resource, name))

@@ -171,7 +171,7 @@ class _Reading:
     async def __call__(self, client: Client, endpoint: Endpoint) -> Overview:
         options, listing = self.options, self.listing
         namespace = listing.namespace(endpoint) if listing.namespace else None
-        found = await listed(client, namespace)
+        found = await listed(client, namespace, only_nodes=listing.only_nodes)
         for each in found.refused:
             if each.kind in listing.needs:
                 if listing.published is not None and (state := await read_state(client, options.state)) is not None:

@@ -3,25 +3,28 @@
     elector = Elector(ApiLeaseLock(client, "kube-system", "navarch"), identity="host-a_3f2c")
     await elector.run(lead)      # waits for its turn, runs `lead()`, returns when leadership ends
 
-The rules are client-go's. A candidate may take the lease only if it is free, or if it has watched the record stay
-unchanged for a whole lease duration *on its own monotonic clock*: no machine's clock is ever compared with another's,
-so clocks that disagree do no harm. Between two looks at the record at most `LOOK_COUNTS` retry periods are counted, so
-a clock that jumps ahead does not let a candidate take over from a live leader. The leader renews every `retry_period` and
-stops leading when `renew_deadline` passed without success. That is shorter than the lease duration, so the old leader
-has stopped before a new one starts. Its own time is counted from before each renewal was sent, the cautious side.
+The rules are client-go's:
 
-`lead()` is cancelled when leadership is lost and awaited to its end. When `run` itself is cancelled, or `lead()`
-returns, the lease is released after `lead()` has ended, so that the next replica need not wait for it to run out; unless
-`lead()` said `keep()`, because something that it sent may still take effect.
+- A candidate may take the lease if the lease is free. It may also take it if the record has not changed for a whole lease duration,
+  by the candidate's own monotonic clock. Clocks of two machines are never compared, so clocks that disagree do no harm.
+- Between two looks at the record at most `LOOK_COUNTS` retry periods are counted. A clock that jumps ahead does not let a candidate
+  take over from a live leader.
+- The leader renews every `retry_period`. It stops leading when `renew_deadline` has passed without success. The deadline is shorter
+  than the lease duration, so the old leader has stopped before a new one starts. Its time is counted from before each renewal was
+  sent.
 
-A process can be stopped for longer than a lease (a suspended machine, SIGSTOP) and wake up believing that it leads.
-`leading` is therefore a question to the clock, not a flag: ask it before each write that must not be made by two (`may_write` of
-`transport` and `write_pool`).
+When leadership is lost, `lead()` is cancelled and its end is awaited. When `run` itself is cancelled, or `lead()` returns, the
+lease is released after `lead()` has ended, and the next replica need not wait for it to run out. It is not released after `keep()`:
+something that `lead()` sent may still take effect.
 
-What that cannot exclude, since an API server knows nothing of leases: a write whose bytes had left before the process was
-stopped, and one for which it was stopped in the microseconds between the question and the bytes, or that the network holds
-back for longer than the lease duration exceeds the renew deadline. A binding that comes so late is refused if its pod is
-bound, gone or another one by then; only on a pod that still waits can it take effect.
+A process can be stopped for longer than a lease (a suspended machine, SIGSTOP), and believes that it leads when it wakes up. So
+`leading` reads the clock each time. It is asked before each write that only the leader may make (`may_write` of `transport` and
+`write/pool`).
+
+An API server knows nothing of leases, so three writes can still come late: one whose bytes had left before the process was stopped,
+one for which the process was stopped between the question and the bytes, and one that the network holds back for longer than the
+lease duration exceeds the renew deadline. A late binding is refused if its pod is bound, gone or replaced by then. It takes effect
+only on a pod that still waits.
 """
 
 from __future__ import annotations

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
-
-from prometheus_client import Counter
 
 from navarch.model.status import TaskStatus
 
@@ -26,10 +23,6 @@ class Gauges:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         metrics = scheduler.metrics
-        scheduler.events.counted = _counting(metrics.events)
-        scheduler.evictor.counted = _counting(metrics.evictions)
-        for writer in (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses):
-            writer.counted = _counting(metrics.status_writes)
         metrics.watch("navarch_writes_waiting", "Writes without an outcome.", "kind", self._waiting_writes)
         metrics.watch("navarch_api_writes", "Writes that were sent, by outcome.", "event", self._writes, counts=True)
         metrics.watch("navarch_api_connections", "Connections for writes.", "result", self._connections, counts=True)
@@ -72,13 +65,3 @@ class Gauges:
 
     def _informers(self, counter: str) -> dict[str, float]:
         return {str(each.resource): getattr(each.counters, counter) for each in self._scheduler.informers.group.informers}
-
-
-def _counting(counter: Counter) -> Callable[[str, str], None]:
-    """Counts by two labels. The child of each pair is looked up once: a lookup costs ten times as much as counting."""
-
-    @cache
-    def child(first: str, second: str) -> Counter:
-        return counter.labels(first, second)
-
-    return lambda first, second: child(first, second).inc()

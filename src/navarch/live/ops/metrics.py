@@ -9,6 +9,7 @@ made, which the library adds as a series of its own, is left out: the process's 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -158,3 +159,13 @@ class _Read(Collector):
         for label, value in sorted(self._read().items()):
             family.add_metric([label], value)
         return [family]
+
+
+def counting(counter: Counter) -> Callable[[str, str], None]:
+    """Counts by two labels. The child of each pair is looked up once: a lookup costs ten times as much as counting."""
+
+    @cache
+    def child(first: str, second: str) -> Counter:
+        return counter.labels(first, second)
+
+    return lambda first, second: child(first, second).inc()

@@ -23,6 +23,9 @@ from navarch.model.cluster import Cluster
 
 log = logging.getLogger(__name__)
 
+CLOSING = 5.0
+"""Seconds that a scheduler which ends waits for calls of `post_bind`."""
+
 
 class _Hook:
     """The live side of one plugin of the policy."""
@@ -124,8 +127,13 @@ class Hooks:
             log.warning("%s on %s: %s", placement.pod, placement.node, failed)
 
     async def close(self) -> None:
-        """Wait for what is told, then end the hooks."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Wait a little for what is told, then end the hooks."""
+        tasks = list(self._tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSING)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._end(self._hooks)
         self._hooks, self._policy = [], None
 
@@ -173,7 +181,7 @@ class Hooks:
 
 
 class _Unusable(BindHooks):
-    """Stands for hooks that could not be made: their pods are not bound, because nobody can say whether they may be."""
+    """Stands for hooks that could not be made: their pods are not bound, because it is not known whether they may be."""
 
     def __init__(self, why: str) -> None:
         self._why = why

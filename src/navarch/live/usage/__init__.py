@@ -1,5 +1,5 @@
-"""How much of the cluster each queue used lately, so that queues that used more get less.
+"""How much of the cluster each queue used lately. Queues that used more get less.
 
-A `UsageSource` answers one question; Prometheus and a history of our own are two of them. A `UsageFeed` asks a source in the
-background and always has an answer, if an old one. `cache` puts it where a cycle finds it.
+A `UsageSource` says what queues used: a Prometheus server, or a history that the scheduler keeps itself. A `UsageFeed` asks a
+source in the background and keeps the last answer. `usage_over_time` puts that answer where a cycle finds it.
 """

@@ -1,7 +1,7 @@
-"""Usage at hand: asks a source in the background and always has an answer, if an old one.
+"""Asks a source of usage in the background and keeps the last answer.
 
-A scheduler must not wait for statistics and must not stop for want of them. What was fetched last is used until something
-newer comes; how old it is and what went wrong is said beside it, in the log and in `reading`.
+A scheduler must not wait for statistics, and must not stop without them. The last answer is used until a newer one comes. `reading`
+and the log tell how old it is and what went wrong.
 """
 
 from __future__ import annotations

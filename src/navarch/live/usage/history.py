@@ -1,12 +1,12 @@
 """A usage history for clusters without Prometheus: how much each queue held, from when until when, in an SQLite file.
 
-A row is a *run*: a queue held these amounts from `begin` until `finish`. While nothing changes a run only grows, so a quiet
-cluster costs nothing; changes within one resolution are averaged, so a busy one costs a row a minute. The cluster's capacity
-is the run of the queue without a name. While no scheduler recorded (it was down), neither side has a run, and the
-fractions stay right. Runs a day old are merged to hours, and what no window reaches is dropped.
+A row is a *run*: a queue held these amounts from `begin` until `finish`. While nothing changes, the last run grows and no row is
+added. Changes within one resolution are averaged, so a busy cluster adds a row a minute. The cluster's capacity is the run of the
+queue without a name. While the scheduler is down, neither queues nor cluster have a run, so the fractions stay right. Runs older
+than a day are merged to hours. Runs that no window reaches are deleted.
 
-Fading is integrated over each run exactly, so any half-life and any window can be asked of the same file. Recording only
-touches memory; the file is written when it is read, once in a fetch interval, so a crash loses no more than that.
+The decay is integrated over each run exactly, so one file serves any half-life and any window. Recording only changes memory. The
+file is written when it is read, once in a fetch interval, so a crash loses at most one interval.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class JobRecorder:
         self._clock = clock
         self._rows: dict[str, JobRun] = {}
         self._gangs: dict[str, None] = {}
-        """Keys of gangs some pods of which came or started."""
+        """Keys of gangs with pods that came or started."""
         self._written = clock()
         self._failed = ""
 

@@ -1,10 +1,10 @@
-"""Usage out of a Prometheus server, by its HTTP API.
+"""Usage from a Prometheus server, by its HTTP API.
 
-What queues hold and what the cluster has are summed over the window at one resolution, both faded alike, and divided. All
-three kinds of window become one instant query over a sub-query: a window that began at a known time is just as long as the
-time since. Several series of one queue (a restarted exporter, two replicas of it) count once at each instant.
+What queues hold and what the cluster has are each summed over the window, at one resolution and with the same decay. The first sum
+is divided by the second. Each kind of window becomes one instant query over a sub-query: a window that began at a known time is as
+long as the time since then. Several series of one queue (a restarted exporter, two replicas of it) count once at each instant.
 
-Proxies are used as for the API server, by the environment's word (`kube/proxy.py`).
+The environment names the proxy, as for the API server (`kube/proxy.py`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class PrometheusClient:
             self._session = aiohttp.ClientSession()
         proxy = self._proxy
         account = {"Proxy-Authorization": proxy.authorization} if proxy and proxy.authorization else {}
-        tunnel = self.address.lower().startswith("https:")  # what is inside of one, the proxy does not see
+        tunnel = self.address.lower().startswith("https:")  # a proxy does not see what is inside a tunnel
         try:
             async with self._session.post(
                 f"{self.address}/api/v1/query",

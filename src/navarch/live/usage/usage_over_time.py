@@ -1,7 +1,7 @@
 """Usage over time, if the policy asks for it: opened with the policy, recorded after cycles, put into the cluster.
 
-The modules beside this one know where usage comes from. Here it is started by the leader, told what queues hold (our own history
-needs that), and its newest answer becomes an object of the cluster, so that a recorded cycle replays with it.
+The leader starts it and records what queues hold, which the scheduler's own history needs. The newest answer becomes an object of
+the cluster, so that a recorded cycle replays with it. The modules beside this one know where usage comes from.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The same thing said again about the same object is counted and, now and then, written into the event that said it first. A new
 text makes a new event, but not more often than every half minute for an object and a reason: figures in a message change with
-every cycle. When more events wait than anyone would read, new ones are dropped and counted. An event that somebody deleted, or
+every cycle. When more events wait than anyone would read, new ones are dropped and counted. An event that a user deleted, or
 that never arrived, is said anew the next time; so is everything after a clock was set back.
 """
 
@@ -21,7 +21,7 @@ from msgspec import Struct
 from navarch.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
 from navarch.kube.resources import EVENTS
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
-from navarch.live.writers.outbox import Outbox
+from navarch.live.writers.outbox import Count, Outbox, uncounted
 
 log = logging.getLogger(__name__)
 
@@ -85,10 +85,11 @@ class Events:
         instance: str = "navarch",
         clock: Callable[[], float] = time.time,
         enabled: bool = True,
+        count: Count = uncounted,
     ) -> None:
         self.outbox = Outbox(pool, room=AT_ONCE, longest=MOST_WAITING)
         self.enabled = enabled
-        self.counted: Callable[[str, str], None] = lambda type_, reason: None
+        self._count = count
         # The API refuses events of others than these, all of them.
         self._controller = controller if _QUALIFIED.fullmatch(controller) else CONTROLLER
         self._instance = instance[-INSTANCE_LIMIT:]
@@ -172,7 +173,7 @@ class Events:
     def _created(self, name: str, key: _Key, type_: str, outcome: Outcome) -> None:
         """An event that could not be written delays nothing. It is written when it is emitted again."""
         if not isinstance(outcome, KubeError) or isinstance(outcome, AlreadyExists):
-            self.counted(type_, key[1])
+            self._count(type_, key[1])
             return
         code = outcome.code if isinstance(outcome, ApiError) else 0
         log.log(logging.DEBUG if code in self._complained else logging.WARNING, "an event was not written: %s", outcome)

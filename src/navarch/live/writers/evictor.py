@@ -29,6 +29,7 @@ from navarch.kube.write.pool import Outcome, Priority, Write, WritePool
 from navarch.live.cache.assumed_pods import AssumedPods
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events, Regarding, pod_reference
+from navarch.live.writers.outbox import Count, uncounted
 from navarch.live.writers.pod_status import STRATEGIC
 from navarch.model.objects.refused_evictions import REFUSED_EVICTIONS
 from navarch.model.spec import JobSpec, TaskSpec
@@ -75,9 +76,10 @@ class Evictor:
         evictions: Callable[[], str] = lambda: "api",
         rate: float = 50.0,
         timeout: float = 60.0,
+        count: Count = uncounted,
     ) -> None:
-        """`evictions`: "api" or "delete", as the policy has it at the moment."""
-        self.counted: Callable[[str, str], None] = lambda action, result: None
+        """`evictions`: "api" or "delete", as the policy has it at the moment. `count(action, result)`: see `Count`."""
+        self._count = count
         self._pool = pool
         self._cache = cache
         self._assumed = assumed
@@ -101,7 +103,8 @@ class Evictor:
 
     @property
     def on_the_wire(self) -> int:
-        """Requests without an answer. What a budget refused, or the pace holds back, is not: whoever leads next decides anew."""
+        """Requests without an answer. An eviction that a budget refused or that waits for its turn does not count: the next leader
+        decides again."""
         return self._in_flight - len(self._refused)
 
     def evict(self, eviction: Eviction, task: TaskSpec) -> None:
@@ -111,7 +114,7 @@ class Evictor:
         self._pace()
 
     def stop(self) -> None:
-        """Ask for no more; what waits, for its turn or for a budget, is forgotten (whoever leads next decides anew)."""
+        """Send no more evictions. Those that wait for their turn or for a budget are dropped: the next leader decides again."""
         self._term += 1
         if self._timer is not None:
             self._timer.cancel()
@@ -146,9 +149,9 @@ class Evictor:
                 self._events.emit(about, "Normal", "StaleJob", "Evicting", self._stale_note(group))
 
     def _stale_note(self, group: JobSpec) -> str:
-        """Of a gang that lost pods and goes with the rest: how many there were, those that are going now included."""
+        """For the event on a gang that lost pods and whose other pods are evicted. Pods that are leaving count as active."""
         jobs = self._cache.cluster.jobs
-        row = jobs.rows.of.get(group.key)  # a group without a row has no pods; its words must not cost the eviction
+        row = jobs.rows.of.get(group.key)  # a group without a row has no pods
         active = 0 if row is None else int(jobs.counts[row][_ACTIVE].sum())
         least = sum(part.min_member for part in group.sub_groups) or group.min_member
         return f"Job is stale. {active} pods are active, minMember is {least}"
@@ -252,7 +255,7 @@ class Evictor:
 
     def _done(self, going: _Going, result: str) -> None:
         self._in_flight -= 1
-        self.counted(going.eviction.action, result)
+        self._count(going.eviction.action, result)
 
     def abandon(self, task: TaskSpec, why: str) -> None:
         """The eviction was accepted, and the pod stays. It is no victim for as long as `timeout`."""
@@ -262,7 +265,7 @@ class Evictor:
     def _give_up(self, going: _Going, why: str, *, told: bool = True) -> None:
         self._assumed.end_eviction(going.eviction.uid)
         self._cache.refresh(going.eviction.uid)
-        self.counted(going.eviction.action, "given up")
+        self._count(going.eviction.action, "given up")
         if told:
             fields = {"pod": f"{going.namespace}/{going.name}", "reason": "EvictionGivenUp"}
             log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why, extra=fields)

@@ -40,7 +40,7 @@ from navarch.live.writers.group_bodies import (
     kai_body,
     kai_seen,
 )
-from navarch.live.writers.outbox import Outbox
+from navarch.live.writers.outbox import Count, Outbox, uncounted
 from navarch.live.writers.workload_reference import workload_reference
 from navarch.model.spec import JobSpec, TaskSpec
 
@@ -112,9 +112,10 @@ class GroupStatuses:
         clock: Callable[[], float],
         *,
         enabled: bool = True,
+        count: Count = uncounted,
     ) -> None:
         self.outbox = Outbox(pool, room=16)
-        self.counted: Callable[[str, str], None] = lambda kind, result: None
+        self._count = count
         self._client = client
         self._cache = cache
         self._assumed = assumed
@@ -326,7 +327,7 @@ class GroupStatuses:
         now = asyncio.get_running_loop().time()
         reply = _reply(outcome)
         if isinstance(reply, _Reply):
-            self.counted("PodGroup", "ok")
+            self._count("PodGroup", "ok")
             group.failures = 0
             if whole is not None and not reply.says(whole):
                 self._doubt(api_version, key)
@@ -338,7 +339,7 @@ class GroupStatuses:
             if group.sent is None:
                 self._schedule(key, group, now)
             return
-        self.counted("PodGroup", "error")
+        self._count("PodGroup", "error")
         group.sent = None
         if isinstance(reply, NotFound):
             if whole is None:

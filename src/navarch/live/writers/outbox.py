@@ -14,8 +14,14 @@ from navarch.kube.write.pool import Done, Outcome, Write, WritePool
 
 log = logging.getLogger(__name__)
 
+Count = Callable[[str, str], None]
+"""Counts a write for metrics: what was written, and how that ended."""
 Make = Callable[[], tuple[Write, Done] | None]
 """Builds the write and the callback for its outcome; None: it is no longer wanted."""
+
+
+def uncounted(what: str, result: str) -> None:
+    """The default: no metrics."""
 
 
 class Outbox:

@@ -23,7 +23,7 @@ from navarch.kube.resources import PODS
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events, pod_reference
-from navarch.live.writers.outbox import Outbox
+from navarch.live.writers.outbox import Count, Outbox, uncounted
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
@@ -56,10 +56,17 @@ class PodStatuses:
     """Times of `refuse`, `nominate` and `flush` are the event loop's; `clock` is seconds since the epoch, for the API."""
 
     def __init__(
-        self, pool: WritePool, cache: ClusterCache, events: Events, clock: Callable[[], float], *, enabled: bool = True
+        self,
+        pool: WritePool,
+        cache: ClusterCache,
+        events: Events,
+        clock: Callable[[], float],
+        *,
+        enabled: bool = True,
+        count: Count = uncounted,
     ) -> None:
         self.outbox = Outbox(pool, room=16)
-        self.counted: Callable[[str, str], None] = lambda kind, result: None
+        self._count = count
         self._cache = cache
         self._events = events
         self._clock = clock
@@ -196,7 +203,7 @@ class PodStatuses:
     def _ended(self, entry: _Entry, outcome: Outcome) -> None:
         entry.in_flight = False
         failed = isinstance(outcome, KubeError)
-        self.counted("Pod", "error" if failed else "ok")
+        self._count("Pod", "error" if failed else "ok")
         if failed and not isinstance(outcome, NotFound):
             entry.written = None  # the next refusal writes it again
         if isinstance(outcome, Conflict) and entry.due is None:

@@ -1,14 +1,13 @@
 """Volcano's Queue status: what the jobs of the queue and of its descendants hold, and the state Open if none is set.
 
 Volcano's own controller sets the state when it runs; where it does not, a queue without a state would admit nothing under
-Volcano's rules. A state that somebody set is never written, not even unchanged: we may not have seen yet that it was set to
+Volcano's rules. A state that a user set is never written, not even unchanged: we may not have seen yet that it was set to
 another. Other dialects' queues carry no figures that a scheduler writes.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +18,7 @@ from navarch.kube.resources import Resource
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.group_status import MERGE
-from navarch.live.writers.outbox import Outbox
+from navarch.live.writers.outbox import Count, Outbox, uncounted
 from navarch.model.resources import format_amount
 
 log = logging.getLogger(__name__)
@@ -46,9 +45,9 @@ class _Queue(Struct):
 
 
 class QueueStatuses:
-    def __init__(self, pool: WritePool, cache: ClusterCache, *, enabled: bool = True) -> None:
+    def __init__(self, pool: WritePool, cache: ClusterCache, *, enabled: bool = True, count: Count = uncounted) -> None:
         self.outbox = Outbox(pool, room=4)
-        self.counted: Callable[[str, str], None] = lambda kind, result: None
+        self._count = count
         self._cache = cache
         self._enabled = enabled
         self._queues: dict[str, _Queue] = {}
@@ -127,4 +126,4 @@ class QueueStatuses:
             queue.sent, queue.failures, queue.again = None, queue.failures + 1, self._flushed + wait
         else:
             queue.failures, queue.again = 0, 0.0
-        self.counted("Queue", "error" if isinstance(outcome, KubeError) else "ok")
+        self._count("Queue", "error" if isinstance(outcome, KubeError) else "ok")

@@ -274,3 +274,23 @@ async def test_another_policy_ends_the_hooks_of_the_last() -> None:
     assert Recorded.story.count("close") == 1
     await world.hooks.close()
     assert Recorded.story.count("close") == 2
+
+
+async def test_a_scheduler_that_ends_does_not_wait_for_a_hook_that_hangs() -> None:
+    class Endless(Recorded):
+        async def post_bind(self, placement: Placement) -> None:
+            await hang()
+
+    class Last(Plugin):
+        """Hangs after the binding"""
+
+        name = "last"
+        live = Endless
+
+    world = World(Last)
+    world.bind("a")
+    await asyncio.sleep(1)
+    clock = asyncio.get_running_loop().time
+    before = clock()
+    await world.hooks.close()
+    assert clock() - before < 10 and Recorded.story[-1] == "close"

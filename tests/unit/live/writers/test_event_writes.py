@@ -107,9 +107,8 @@ def test_no_more_is_remembered_than_there_is_room_for(monkeypatch: pytest.Monkey
 
 
 def test_an_event_that_is_there_already_is_ours_whose_answer_was_lost() -> None:
-    recorder, submitted, _ = make()
     counted: list[str] = []
-    recorder.counted = lambda type_, reason: counted.append(reason)
+    recorder, submitted, _ = make(lambda type_, reason: counted.append(reason))
     say(recorder)
     submitted.end(AlreadyExists(Status(code=409, reason="AlreadyExists")))
     assert counted == ["FailedScheduling"]

@@ -77,9 +77,8 @@ def test_a_series_whose_event_is_gone_begins_anew() -> None:
 
 
 def test_what_was_not_written_is_not_counted_and_is_said_again() -> None:
-    recorder, submitted, _ = make()
     counted: list[tuple[str, str]] = []
-    recorder.counted = lambda type_, reason: counted.append((type_, reason))
+    recorder, submitted, _ = make(lambda type_, reason: counted.append((type_, reason)))
     for outcome in (BadRequest(Status(code=422)), None):
         recorder.emit(POD, "Warning", "FailedScheduling", "Scheduling", "no room")
         submitted.end(outcome)

@@ -41,14 +41,14 @@ class Told(Events):
         self.annotations.append(more.get("annotations"))
 
 
-def scene(**options: Any) -> tuple[Evictor, ClusterCache, Submitted, list[tuple[str, str]]]:
+def scene(events: Events | None = None, **options: Any) -> tuple[Evictor, ClusterCache, Submitted, list[tuple[str, str]]]:
     assumed = AssumedPods()
     made, _ = cache(assumed)
     for name in ("a", "b"):
         put(made, pod(name, "n1", "Running"))
     submitted, ends = Submitted(), list[tuple[str, str]]()
-    evictor = Evictor(submitted.pool, made, assumed, Events(Submitted().pool), lambda: 1e9, **options)
-    evictor.counted = lambda action, result: ends.append((action, result))
+    count = {"count": lambda action, result: ends.append((action, result))}
+    evictor = Evictor(submitted.pool, made, assumed, events or Events(Submitted().pool), lambda: 1e9, **count, **options)
     return evictor, made, submitted, ends
 
 
@@ -60,14 +60,14 @@ def evict(evictor: Evictor, made: ClusterCache, name: str) -> None:
     evictor.evict(Eviction(task.key, "n1", task.uid, task.job, "preempt", "default/winner", "preempt"), task)
 
 
-def accepted(evictor: Evictor, made: ClusterCache, submitted: Submitted, eviction: Eviction) -> None:
+async def accepted(evictor: Evictor, made: ClusterCache, submitted: Submitted, eviction: Eviction) -> None:
     """Evict, with the API server's yes to the mark and to the eviction."""
     task = made.cluster.task(eviction.uid)
     assert task is not None
     made.assumed.evictions[task.uid] = 0.0
     evictor.evict(eviction, task)
     if not submitted.open:
-        evictor._next()
+        await asyncio.sleep(1.0)  # evictions are paced
     submitted.end()
     submitted.end()
 
@@ -103,8 +103,8 @@ async def test_evictions_keep_to_their_rate() -> None:
 
 
 async def test_a_refusal_of_a_budget_is_given_up_at_once_and_the_pod_is_no_victim_for_a_while() -> None:
-    evictor, made, submitted, ends = scene(timeout=5.0)
-    said = evictor._events = Told()
+    said = Told()
+    evictor, made, submitted, ends = scene(said, timeout=5.0)
     evict(evictor, made, "a")
     submitted.end()
     submitted.end(NOT_NOW)
@@ -127,8 +127,8 @@ async def test_what_a_budget_protects_is_forgotten_when_the_lead_is_lost() -> No
 
 
 async def test_a_victim_is_deleted_with_its_own_grace_period_where_the_policy_says_so() -> None:
-    evictor, made, submitted, ends = scene(evictions=lambda: "delete")
-    said = evictor._events = Told()
+    said = Told()
+    evictor, made, submitted, ends = scene(said, evictions=lambda: "delete")
     evict(evictor, made, "a")
     submitted.end()
     assert (submitted.writes[1].method, submitted.writes[1].path) == ("DELETE", "/api/v1/namespaces/default/pods/a")
@@ -178,8 +178,8 @@ async def test_a_refusal_is_asked_less_and_less_often() -> None:
 
 
 async def test_stopped_what_waits_is_forgotten() -> None:
-    evictor, made, submitted, _ = scene(rate=0.1)
-    said = evictor._events = Told()
+    said = Told()
+    evictor, made, submitted, _ = scene(said, rate=0.1)
     evict(evictor, made, "a")
     evict(evictor, made, "b")
     evictor.stop()
@@ -206,9 +206,9 @@ async def test_a_victim_is_told_what_it_goes_for() -> None:
         (Eviction("default/a", "n1", "uid-a", "default/pod/a", "shuffle", "", "p"), "Evicted by shuffle"),
         (Eviction("default/a", "n1", "uid-a", "default/pod/a", "release", "x/y", "p", "the gang is released"), "the gang is released"),
     ):
-        evictor, made, submitted, _ = scene()
-        said = evictor._events = Told()
-        accepted(evictor, made, submitted, eviction)
+        said = Told()
+        evictor, made, submitted, _ = scene(said)
+        await accepted(evictor, made, submitted, eviction)
         assert said.notes == [note]
 
 
@@ -239,8 +239,8 @@ async def test_a_conflict_because_another_pod_has_the_name_ends_when_the_watch_s
 
 @pytest.mark.parametrize("lost", [False, True])
 async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool) -> None:
-    evictor, made, submitted, ends = scene()
-    said = evictor._events = Told()
+    said = Told()
+    evictor, made, submitted, ends = scene(said)
     made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai", min_member=3))
     if lost:
         made.cluster.remove_job("default/g")
@@ -256,12 +256,12 @@ async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool)
 
 
 async def test_a_group_is_told_for_whom_its_pod_goes() -> None:
-    evictor, made, submitted, _ = scene()
-    said = evictor._events = Told()
+    said = Told()
+    evictor, made, submitted, _ = scene(said)
     parts = (SubGroupSpec("a", min_member=2), SubGroupSpec("b", min_member=3))
     made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai", min_member=1, sub_groups=parts))
     gained = Eviction("default/a", "n1", "uid-a", "default/g", "preempt", "lab/winner", "p", together=3)
-    accepted(evictor, made, submitted, gained)
+    await accepted(evictor, made, submitted, gained)
     assert said.reasons == ["Evicted", "Evict"]
     assert said.annotations[-1] == {
         "num-evicted-pods": "3",
@@ -269,17 +269,16 @@ async def test_a_group_is_told_for_whom_its_pod_goes() -> None:
         "evictor-pod-group-namespace": "lab",
         "evictor-pod-group-name": "winner",
     }
-    accepted(evictor, made, submitted, Eviction("default/b", "n1", "uid-b", "default/g", STALE_GANGS, "", "stale"))
+    await accepted(evictor, made, submitted, Eviction("default/b", "n1", "uid-b", "default/g", STALE_GANGS, "", "stale"))
     assert said.annotations[-2] == {"num-evicted-pods": "1", "evictor-action-type": STALE_GANGS}
     assert said.notes[-1].endswith("minMember is 5"), "of all its parts"
 
 
 async def test_a_victim_of_kube_schedulers_rules_is_told_in_its_words() -> None:
-    evictor, made, submitted, _ = scene()
     said = Submitted()
-    evictor._events = Events(said.pool, clock=lambda: 1e9)
+    evictor, made, submitted, _ = scene(Events(said.pool, clock=lambda: 1e9))
     words = "Preempted by pod uid-b on node n1"
-    accepted(evictor, made, submitted, Eviction("default/a", "n1", "uid-a", "", SCHEDULE, "default/b", "preempt", words))
+    await accepted(evictor, made, submitted, Eviction("default/a", "n1", "uid-a", "", SCHEDULE, "default/b", "preempt", words))
     (body,) = said.bodies()
     assert (body["type"], body["reason"], body["action"], body["note"]) == ("Normal", "Preempted", "Preempting", words)
 
@@ -287,8 +286,8 @@ async def test_a_victim_of_kube_schedulers_rules_is_told_in_its_words() -> None:
 async def test_one_that_waits_to_be_asked_again_is_forgotten_as_well_when_the_lead_is_lost() -> None:
     """And not asked for when it comes back: another may have led, and nobody may want the place any more."""
     for answered in (0, 1, 2):
-        evictor, made, submitted, _ = scene(timeout=60.0)
-        said = evictor._events = Told()
+        said = Told()
+        evictor, made, submitted, _ = scene(said, timeout=60.0)
         evict(evictor, made, "a")
         answers = [None, WRITTEN_MEANWHILE]  # to the mark, to the eviction
         for outcome in answers[:answered]:
@@ -309,9 +308,8 @@ async def test_one_that_waits_to_be_asked_again_is_forgotten_as_well_when_the_le
 
 
 async def test_a_pod_that_its_budget_protects_is_told_of_it_in_a_series() -> None:
-    evictor, made, submitted, _ = scene(timeout=5.0)
     said = Submitted()
-    evictor._events = Events(said.pool, clock=lambda: 1e9 + asyncio.get_running_loop().time())
+    evictor, made, submitted, _ = scene(Events(said.pool, clock=lambda: 1e9 + asyncio.get_running_loop().time()), timeout=5.0)
     for _ in range(5):
         evict(evictor, made, "a")
         submitted.end()

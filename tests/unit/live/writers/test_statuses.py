@@ -26,11 +26,11 @@ from navarch.live.writers.queue_status import QueueStatuses
 from navarch.model.spec import Condition, NodeSpec, QueueSpec
 
 
-def pods() -> tuple[PodStatuses, ClusterCache, Submitted, Submitted]:
+def pods(**options: Any) -> tuple[PodStatuses, ClusterCache, Submitted, Submitted]:
     made, _ = cache()
     put(made, pod("a"))
     statuses, said = Submitted(), Submitted()
-    return PodStatuses(statuses.pool, made, Events(said.pool), lambda: 1e9), made, statuses, said
+    return PodStatuses(statuses.pool, made, Events(said.pool), lambda: 1e9, **options), made, statuses, said
 
 
 def refuse(writer: PodStatuses, made: ClusterCache, message: str, now: float, **more: Any) -> None:
@@ -218,9 +218,8 @@ def test_without_status_updates_pods_are_told_by_events_alone_and_what_is_writte
     refuse(silent, made, "no room", 0.0)
     silent.flush(1.0)
     assert (statuses.writes, len(said.writes)) == ([], 1)
-    writer, made, statuses, _ = pods()
     ends: list[tuple[str, str]] = []
-    writer.counted = lambda kind, result: ends.append((kind, result))
+    writer, made, statuses, _ = pods(count=lambda kind, result: ends.append((kind, result)))
     for now, outcome in ((0.0, OutcomeUnknown("cut")), (10.0, None)):
         refuse(writer, made, "no room", now)
         writer.flush(now + 1.0)
@@ -499,8 +498,7 @@ def test_a_queues_status_is_on_its_way_once_and_is_counted() -> None:
     made, _ = cache()
     made.put(QueueSpec("root", dialect="volcano", state="Open"))
     submitted, ends = Submitted(), list[tuple[str, str]]()
-    writer = QueueStatuses(submitted.pool, made)
-    writer.counted = lambda kind, result: ends.append((kind, result))
+    writer = QueueStatuses(submitted.pool, made, count=lambda kind, result: ends.append((kind, result)))
     for now, held in ((0.0, 500), (2.0, 600)):
         writer.take([figures("root", held)])
         writer.flush(now)

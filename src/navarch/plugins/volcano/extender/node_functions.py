@@ -93,7 +93,7 @@ class ExtenderPredicate(NodeFilter):
     def _judged(self, found: PredicateAnswer | str) -> tuple[str, bool]:
         """Why the node is refused, empty if it is not, and whether no eviction could help."""
         if isinstance(found, str):
-            return ("", False) if self.plugin.ignorable else (found, False)
+            return ("", False) if self.plugin.ignorable else (f"the extender failed: {found}", False)
         code, message = found.code or 0, (found.status or "")[:LONGEST]
         if not message and code and not self.plugin.session.semantics.extender_code_needs_message:
             message = f"the extender refuses with code {code}"

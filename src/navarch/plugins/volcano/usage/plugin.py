@@ -74,7 +74,7 @@ class Usage(Plugin):
             fields=(
                 Argument("request_ratio", "float", 0.7, "part of its requests", minimum=0, maximum=1),
                 Argument("burst_ratio", "float", 0.0, "part of what its limits allow beyond its requests", minimum=0, maximum=1),
-                Argument("risk_threshold", "float", 0.6, "load from which on a node counts as risky", minimum=0, maximum=1),
+                Argument("risk_threshold", "float", 0.6, "a node with at least this load counts as risky", minimum=0, maximum=1),
                 Argument("risk_factor", "float", 1.2, "factor on a risky node", minimum=1),
                 Argument("be_cpu", "any", "250m", "cpu of a pod without requests; a number is in millicores", check=_amount),
                 Argument("be_mem", "any", "200Mi", "memory of a pod without requests; a number is in MiB", check=_amount),
@@ -158,6 +158,9 @@ class LoadBelowThresholds(NodeFilter):
 
     def __init__(self, plugin: Usage) -> None:
         given = plugin.given.section("thresholds")
+        plain = plugin.session.semantics.refusals_tell_all
+        self._cpu_text = f"the CPU load exceeds {given.integer('cpu')} %" if plain else CPU_LOAD
+        self._memory_text = f"the memory load exceeds {given.integer('mem')} %" if plain else MEMORY_LOAD
         self.over_cpu: BoolArray = plugin.fresh & (plugin.measured[0] > given.integer("cpu"))
         self.over_memory: BoolArray = plugin.fresh & (plugin.measured[1] > given.integer("mem")) & ~self.over_cpu
 
@@ -166,8 +169,8 @@ class LoadBelowThresholds(NodeFilter):
         return mask
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
-        yield Refusal(CPU_LOAD, self.over_cpu[at.rows], True, "NodeLoad")
-        yield Refusal(MEMORY_LOAD, self.over_memory[at.rows], True, "NodeLoad")
+        yield Refusal(self._cpu_text, self.over_cpu[at.rows], True, "NodeLoad")
+        yield Refusal(self._memory_text, self.over_memory[at.rows], True, "NodeLoad")
 
 
 class LeastLoad(NodeScorer):

@@ -105,5 +105,6 @@ function quantile(cycles, part) {
 }
 
 function timingText(cycle) {
-  return Object.entries(cycle.timings ?? {}).sort(([, a], [, b]) => b - a).slice(0, 6).map(([name, seconds]) => `${name} ${span(seconds)}`).join(", ") || span(cycle.seconds);
+  const parts = Object.entries(cycle.timings ?? {}).sort(([, a], [, b]) => b - a).slice(0, 6);
+  return parts.map(([name, seconds]) => `${name} ${span(seconds)}`).join(", ") || span(cycle.seconds);
 }

@@ -59,6 +59,11 @@ function Job({ data }) {
     </div>`;
 }
 
+function summaryText(job) {
+  const pods = `${job.running} running, ${job.pending} pending, needs ${count(job.minMember, "pod")}`;
+  return `phase ${job.phase} · priority ${plain(job.priority)} · created ${age(job.created)} ago · ${pods}`;
+}
+
 function Summary({ data }) {
   const { job, labels, requests } = data;
   const [open, setOpen] = useState(false);
@@ -68,7 +73,7 @@ function Summary({ data }) {
       <${State} value=${job.state} />
       ${job.never && html`<${State} value="never starts" tone="bad" />`}
       <span>${job.kind} in queue <${QueueLink} name=${job.queue} /></span>
-      <span class="note">phase ${job.phase} · priority ${plain(job.priority)} · created ${age(job.created)} ago · ${job.running} running, ${job.pending} pending, needs ${count(job.minMember, "pod")}</span>
+      <span class="note">${summaryText(job)}</span>
       <span class="note">asks for ${amounts(requests) || "nothing"}</span>
       ${entries.length > 0 && html`<button type="button" class="quiet" aria-expanded=${open ? "true" : "false"}
         onClick=${() => setOpen(!open)}>${count(entries.length, "label")}</button>`}

@@ -40,13 +40,18 @@ function Capacity({ resources, nodes }) {
   const rows = resources.filter((each) => each.total > 0).sort((a, b) => byResource(a.resource, b.resource));
   return html`
     <section class="panel">
-      <h2>Capacity <span class="note">${count(nodes.total, "node")}${nodes.ready < nodes.total ? `, ${nodes.total - nodes.ready} not ready` : ""}${nodes.closed ? `, ${nodes.closed} take no pods` : ""}</span>
+      <h2>Capacity <span class="note">${nodesText(nodes)}</span>
         </h2>
       ${rows.length === 0 && html`<${Empty}>No nodes.<//>`}
       <div class="capacity">${rows.map((each) => html`<${Resource} ...${each} />`)}</div>
       <${Key}
         entries=${[["used", "used"], ["free", "free"], ["useless", "free, but no waiting pod fits"], ["closed", "on nodes that take no pods"]]} />
     </section>`;
+}
+
+function nodesText({ total, ready, closed }) {
+  const parts = [count(total, "node"), ready < total && `${total - ready} not ready`, closed > 0 && `${closed} take no pods`];
+  return parts.filter(Boolean).join(", ");
 }
 
 function Resource({ resource, total, used, free, useless, closed }) {
@@ -57,12 +62,14 @@ function Resource({ resource, total, used, free, useless, closed }) {
     { value: useless, kind: "useless" },
     { value: closed, kind: "closed" },
   ];
-  const label = `${resourceName(resource)}: ${show(used)} of ${show(total)} used, ${show(free)} free, of which no waiting pod fits ${show(useless)}`;
+  const inUse = `${show(used)} of ${show(total)} used`;
+  const label = `${resourceName(resource)}: ${inUse}, ${show(free)} free, ${show(useless)} of that where no waiting pod fits`;
+  const lost = useless > 0 && html`, <b>${show(useless)} useless now</b>`;
   return html`
     <strong>${resourceName(resource)}</strong>
     <${Bar} parts=${parts} whole=${total} label=${label} />
     <div class="figures-line">
-      ${show(used)} of ${show(total)} used (${percent(used / total)}) · ${show(free)} free${useless > 0 && html`, <b>${show(useless)} useless now</b>`}${closed > 0 && ` · ${show(closed)} closed`}
+      ${inUse} (${percent(used / total)}) · ${show(free)} free${lost}${closed > 0 && ` · ${show(closed)} closed`}
     </div>`;
 }
 

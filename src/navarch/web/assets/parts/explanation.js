@@ -17,13 +17,24 @@ export function Cause({ explanation }) {
       <dl>
         <dt>Nodes</dt><dd>${count(nodes.feasible, "node")} of ${plain(nodes.total)} would take one of its pods now</dd>
         ${order.queue && html`<dt>Place</dt>
-          <dd>${order.place === null ? "takes no part in the cycle" : `${order.place} of ${order.of} in ${order.queue}, ${order.overall} of ${order.overallOf} in all`}</dd>`}
+          <dd>${placeText(order)}</dd>`}
         ${order.startsAlone !== null && order.startsAlone !== undefined && html`<dt>Alone</dt>
           <dd>${order.startsAlone ? "It starts if no other job waits." : "It does not start even if no other job waits."}</dd>`}
         <${StartTime} explanation=${explanation} />
       </dl>
       ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}
     </div>`;
+}
+
+function placeText({ place, of, queue, overall, overallOf }) {
+  return place === null ? "takes no part in the cycle" : `${place} of ${of} in ${queue}, ${overall} of ${overallOf} in all`;
+}
+
+function mayTakeText(answer) {
+  if (!answer) return "–";
+  const reason = answer.reason ? `: ${answer.reason}` : "";
+  const until = answer.until ? ` (until ${clock(answer.until)})` : "";
+  return `${answer.allowed ? "yes" : "no"}${reason}${until}`;
 }
 
 function StartTime({ explanation }) {
@@ -69,7 +80,7 @@ export function Blockers({ blockers }) {
     <${Table} label="Jobs that block it" columns=${["Blocked by", "may it take the place?"]}>${blockers.jobs.map((job) => {
         const answer = may.get(job);
         return html`<tr><td><${JobLink} id=${job} /></td>
-          <td>${answer ? `${answer.allowed ? "yes" : "no"}${answer.reason ? `: ${answer.reason}` : ""}${answer.until ? ` (until ${clock(answer.until)})` : ""}` : "–"}</td>
+          <td>${mayTakeText(answer)}</td>
           </tr>`;
       })}<//>`;
 }

@@ -14,7 +14,10 @@ export const COLOURINGS = { use: "use", fragmentation: "fragmentation", queue: "
 export function colouring(kind, nodes, column) {
   const special = { notReady: themeColour("bad"), closed: themeColour("strong-line"), none: themeColour("line") };
   const base = kind === "queue" || kind === "job" ? byName(kind, nodes, special) : byShare(kind, column, special);
-  const colourOf = (node) => (!(node.status & READY) ? special.notReady : node.status & CORDONED && !base.isUsed(node) ? special.closed : base.colourOf(node));
+  const colourOf = (node) => {
+    if (!(node.status & READY)) return special.notReady;
+    return node.status & CORDONED && !base.isUsed(node) ? special.closed : base.colourOf(node);
+  };
   const extra = [
     nodes.some((node) => !(node.status & READY)) && [special.notReady, "not ready"],
     nodes.some((node) => node.status & CORDONED) && [special.closed, "cordoned"],
@@ -48,10 +51,11 @@ function byName(kind, nodes, special) {
   const names = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).slice(0, MOST_NAMES).map(([name]) => name);
   const colours = new Map(names.map((name, i) => [name, seriesColour(i)]));
   const other = themeColour("dim");
+  const more = counts.size > MOST_NAMES ? [[other, `${counts.size - MOST_NAMES} more`]] : [];
   return {
     isUsed: (node) => Boolean(node[kind]),
     colourOf: (node) => (node[kind] ? (colours.get(node[kind]) ?? other) : special.none),
-    key: [...colours].map(([name, colour]) => [colour, name]).concat(counts.size > MOST_NAMES ? [[other, `${counts.size - MOST_NAMES} more`]] : [], [[special.none, "empty"]]),
+    key: [...[...colours].map(([name, colour]) => [colour, name]), ...more, [special.none, "empty"]],
   };
 }
 

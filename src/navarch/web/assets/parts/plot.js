@@ -2,8 +2,12 @@
 import { html, useEffect, useRef } from "../core/dom.js";
 import { themeColour, useThemeVersion } from "../core/preferences.js";
 
-const LIGHT = ["#2166ac", "#c0502f", "#1b7837", "#762a83", "#8a6508", "#23756d", "#8c510a", "#b3166c", "#4d4d4d", "#3f8f4a", "#7a55a0", "#053061"];
-const DARK = ["#6baed6", "#f4a582", "#7fcf8f", "#c2a5cf", "#e5c15a", "#80cdc1", "#dfa86a", "#f09fc8", "#bababa", "#a6dba0", "#b9a0d8", "#9ecae1"];
+const LIGHT = [
+  "#2166ac", "#c0502f", "#1b7837", "#762a83", "#8a6508", "#23756d", "#8c510a", "#b3166c", "#4d4d4d", "#3f8f4a", "#7a55a0", "#053061",
+];
+const DARK = [
+  "#6baed6", "#f4a582", "#7fcf8f", "#c2a5cf", "#e5c15a", "#80cdc1", "#dfa86a", "#f09fc8", "#bababa", "#a6dba0", "#b9a0d8", "#9ecae1",
+];
 
 export function seriesColour(number) {
   const colours = isDark() ? DARK : LIGHT;

@@ -24,9 +24,13 @@ export function TrialsButton({ trials, text }) {
     <div class="row" aria-live="polite">
       <button type="button" class="primary" onClick=${trials.run}
         disabled=${trials.running}>${trials.running ? "Trying changes …" : text}</button>
-      ${trials.explanation && !trials.running && html`<span class="note">${trials.explanation.trials} trials in ${span(trials.explanation.seconds)}${trials.explanation.complete ? "" : ", not complete"}</span>`}
+      ${trials.explanation && !trials.running && html`<span class="note">${effort(trials.explanation)}</span>`}
       ${trials.error && html`<span class="notice bad">${trials.error.message}</span>`}
     </div>`;
+}
+
+function effort({ trials, seconds, complete }) {
+  return `${trials} trials in ${span(seconds)}${complete ? "" : ", not complete"}`;
 }
 
 export function BlockersButton({ id }) {
