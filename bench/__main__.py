@@ -16,7 +16,7 @@ QUICK = ("decide", "predicates", "topology", "solver", "waiting", "apiserver", "
 
 def main(names: list[str]) -> int:
     if {"-h", "--help"} & set(names):
-        print(__doc__, f"Benchmarks: {', '.join(QUICK)}, live, tenants, packing, packing_departures", sep="\n")
+        print(__doc__, f"Benchmarks: {', '.join(QUICK)}, live, tenants, web, packing, packing_departures", sep="\n")
         return 0
     for name in names or QUICK:
         try:
