@@ -4,7 +4,8 @@ Waits are for what the screen shows, never for a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,21 @@ def typed(up: UpProcess, *command: str, code: int = 0) -> list[str]:
     with terminal([*NAVARCH, *command], {"KUBECONFIG": str(up.kubeconfig)}) as screen:
         assert screen.ended() == code, screen.text
         return screen.text.splitlines()
+
+
+def typed_until(up: UpProcess, *command: str, holds: Callable[[list[str]], bool]) -> list[str]:
+    """Type the command again until it shows what is waited for: statuses follow the pods a moment later."""
+    until = time.monotonic() + 120
+    while not holds(shown := typed(up, *command)):
+        assert time.monotonic() < until, shown
+        time.sleep(0.2)
+    return shown
+
+
+def cancel(up: UpProcess, job: str) -> None:
+    """Cancel the only job, and wait until it is gone: the next test begins with an empty cluster."""
+    assert typed(up, "cancel", job) == [f"volcanojob/{job} cancelled"]
+    typed_until(up, "jobs", holds=lambda shown: "nothing found" in " ".join(shown))
 
 
 def test_the_live_view_scrolls_filters_and_opens_a_job(tmp_path: Path) -> None:
@@ -65,12 +81,12 @@ def test_a_gang_is_submitted_followed_and_cancelled(up: UpProcess) -> None:
         up, "submit", "--name", "train", "--gang", "4", "--gpus", "1", "--image", "i", "--wait=started", "--", "sleep", "100000"
     )
     assert shown[0] == "job.batch.volcano.sh/train created" and shown[-1].endswith("volcanojob/train started")
-    head, row = typed(up, "jobs")
+    head, row = typed_until(up, "jobs", holds=lambda shown: "Running" in shown[-1].split())
     assert head.split()[:3] == ["JOB", "PHASE", "RUNNING"] and max(len(head), len(row)) <= 80
     assert row.split()[:3] == ["train", "Running", "4"]
     assert typed(up, "jobs", "-o", "name") == ["job.batch.volcano.sh/train"]
     assert "did you mean 'train'?" in " ".join(typed(up, "jobs", "trian", code=1))
-    assert typed(up, "cancel", "train") == ["volcanojob/train cancelled"]
+    cancel(up, "train")
 
 
 def test_rows_are_printed_again_when_they_change(up: UpProcess) -> None:
@@ -83,13 +99,14 @@ def test_rows_are_printed_again_when_they_change(up: UpProcess) -> None:
         assert shown.count("JOB") == 1, "the header is printed once"
         screen.type("\x03")
         assert screen.ended() in (0, 130, -2)
+    typed_until(up, "jobs", holds=lambda shown: "nothing found" in " ".join(shown))
 
 
 def test_a_job_is_explained_by_the_name_that_it_was_given(up: UpProcess) -> None:
     typed(up, "submit", "--name", "large", "--gang", "9", "--gpus", "1", "--image", "i")
     for name in ("large", "volcanojob/large"):
         assert "never: it does not start on the empty cluster either (proved)" in " ".join(typed(up, "explain", name))
-    typed(up, "cancel", "large")
+    cancel(up, "large")
 
 
 @needs_kubectl
