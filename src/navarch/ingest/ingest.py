@@ -86,7 +86,7 @@ class Ingest:
             self.put_task(task, queue)
 
     def put_new_pods(self, pods: Iterable[Pod]) -> list[tuple[Pod, ObjectError]]:
-        """Put pods of a list that the model does not have: the result is that of `put_pod` for each, at a third of the cost. Returns
+        """Put pods of a list that the model does not have: the result is that of `put_pod` for each, at less cost. Returns
         the pods that cannot be read, with what is wrong with them."""
         unread: list[tuple[Pod, ObjectError]] = []
         added: dict[str, TaskSpec] = {}

@@ -162,7 +162,7 @@ class PodReader:
         """The task of a pod that differs from its sibling, whose task is given, only in name, node, status and age. None if it differs
         in more.
 
-        Most pods of a list have a sibling from the same template before them. Comparing the two costs a third of reading the pod."""
+        Most pods of a list have a sibling from the same template before them. Comparing the two costs less than reading the pod."""
         meta, other, spec, status = pod.metadata, sibling.metadata, pod.spec, pod.status
         if (
             meta.labels != other.labels
