@@ -45,7 +45,6 @@ class Informers:
         patience: Patience | None,
         rng: random.Random,
         supervise: Supervise = run_once,
-        at_once: bool = False,
     ) -> None:
         self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE, supervise=supervise)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
@@ -53,7 +52,7 @@ class Informers:
         """Kind -> the version that is watched (the last one, for kinds in several groups)."""
         self.pod_handler = PodHandler(cache, PODS, on_invalid)
         self.pods: Informer[Pod] = self.group.add(
-            PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=read_partial_pod, at_once=at_once
+            PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=read_partial_pod, paged=True
         )
         self.pod_handler.store = self.pods.store
         self._of_owners: dict[str, Informer[Any]] = {}
@@ -86,6 +85,7 @@ class Informers:
                 optional=kind.optional,
                 versions=kind.candidates,
                 on_version=partial(self._moved, handler),
+                paged=issubclass(kind.struct, Node),
             )
             handler.store = informer.store
             self.kinds.append((informer, handler))
