@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from navarch.cli.cluster.metrics_names_option import metrics_names_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import PolicyError
@@ -118,6 +119,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--tls-cert-file", "tls_certificate", type=_FILE, metavar="FILE", help="Serve health and metrics over TLS.")
 @click.option("--tls-key-file", "tls_key", type=_FILE, metavar="FILE", help="The key of --tls-cert-file.")
 @click.option("--protect-metrics", is_flag=True, help="/metrics needs a bearer token that may get that non-resource URL.")
+@metrics_names_option
 @click.option("--dry-run", is_flag=True, help="Decide and log beside the scheduler in charge, compare, write nothing.")
 @click.option(
     "--report",

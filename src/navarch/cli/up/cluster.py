@@ -61,6 +61,7 @@ class UpOptions:
     policy: str = "navarch"
     plugin_dirs: tuple[Path, ...] = ()
     namespace_as_queue: bool = False
+    metrics_names: str = ""
     until_settled: bool = False
     web: bool = False
     """With a dashboard, which asks the scheduler at its endpoint."""
@@ -114,7 +115,8 @@ class UpCluster:
                 plugin_dirs=self.options.plugin_dirs,
                 namespace_as_queue=self.options.namespace_as_queue,
                 scheduler_names=EMBEDDED,
-                listen="127.0.0.1:0" if self.options.web else "",
+                listen="127.0.0.1:0" if self.options.web or self.options.metrics_names else "",
+                metrics_names=self.options.metrics_names,
                 leader_elect=False,
                 lock_namespace=NAMESPACE,
                 shutdown_timeout=2.0,
