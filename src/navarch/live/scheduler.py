@@ -238,6 +238,7 @@ class Scheduler:
             notes=self._notes,
             configuration=self.configuration,
             pages=self.state_pages.pages,
+            key=self.publisher.key,
             silence=self.heartbeat.silence,
             in_scheduler=lambda work: run_in(self._first_loop, work),
         )
