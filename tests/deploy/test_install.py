@@ -83,6 +83,7 @@ def test_the_name_is_everywhere_that_one_object_points_at_another() -> None:
         "pool-b-leader-election",
         "pool-b-state",
         "pool-b-state-reader",
+        "pool-b-pages-reader",
     }
     role = next(item for item in objects if item["kind"] == "Role")
     assert role["rules"][1]["resourceNames"] == ["pool-b"]

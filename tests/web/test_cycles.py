@@ -49,8 +49,7 @@ async def test_without_an_url_the_leader_is_read_through_the_api_server(world: W
     assert world.server is not None
     await world.node("n1")
     await world.pod("a")
-    options = {"listen": "127.0.0.1:0", "lock_namespace": "default", "reached_as": "services/navarch"}
-    async with world.scheduler(**options) as scheduler:
+    async with world.scheduler(listen="127.0.0.1:0", lock_namespace="default", reached_as="services/navarch") as scheduler:
         port = await world.eventually(lambda: asyncio.sleep(0, scheduler.health.port), bool)
         serve_scheduler(world.server.operations, "default", port)
         await world.eventually(lambda: world.get_pod("a"), lambda pod: pod["spec"].get("nodeName"))
