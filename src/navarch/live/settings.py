@@ -25,6 +25,8 @@ class RunOptions(Struct, frozen=True):
     reached_as: str = ""
     """`pods/NAME` or `services/NAME`: what the API server's proxy reaches this process by, in the namespace of the lock. Empty: it
     cannot reach it."""
+    metrics_names: str = ""
+    """`volcano`, `kai` or `kube-scheduler`: serve metrics under the names of that system too."""
     leader_elect: bool = True
     lock_namespace: str = ""
     """Empty: the namespace of the kubeconfig's context, or of our own pod."""

@@ -62,6 +62,7 @@ class UpOptions:
     policy: str = "navarch"
     plugin_dirs: tuple[Path, ...] = ()
     namespace_as_queue: bool = False
+    metrics_names: str = ""
     until_settled: bool = False
     web: bool = False
     """With a dashboard, which asks the scheduler at its endpoint."""
@@ -121,6 +122,7 @@ class UpCluster:
                 scheduler_names=EMBEDDED,
                 listen="127.0.0.1:0",
                 reached_as=f"services/{SERVICE}",
+                metrics_names=self.options.metrics_names,
                 leader_elect=False,
                 lock_namespace=NAMESPACE,
                 shutdown_timeout=2.0,
