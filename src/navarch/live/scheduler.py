@@ -19,9 +19,10 @@ import time
 from collections.abc import Callable
 
 from navarch.apis.dialect import Settings
-from navarch.engine.points.conversation import Exchange
+from navarch.engine.points.conversation import Exchange, not_asked
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
+from navarch.engine.policy.values import Policy
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.installed import installed
@@ -253,6 +254,8 @@ class Scheduler:
         """The last cycle left a part of the backlog to the next."""
         self._cycle_due = False
         """A cycle was due while another one waited for the answers of an extender."""
+        self._named_extenders_of: Policy | None = None
+        """The policy whose extenders a dry run has named as not asked."""
         self._stopping = asyncio.Event()
 
     # life
@@ -415,7 +418,11 @@ class Scheduler:
         batch = BATCH_PODS if self.dry_run is None else None
         policy, registry = self.policy_file.policy, self.policy_file.registry
         self.queue.set_backoff(*policy.backoff)
-        asks = self.dry_run is None  # an extender must not hear of placements that are not made
+        asks = self.dry_run is None or self.options.ask_extenders  # else an extender hears of placements that are not made
+        if not asks and policy is not self._named_extenders_of:
+            self._named_extenders_of = policy
+            for url in registry.asked_servers(policy):
+                log.warning("dry run: %s (--ask-extenders asks it)", not_asked(url))
         with self.watchdog.watch():
             cycle = self.core.decide(policy, registry, self.clock(), identity=self.identity[-12:], batch=batch, asks=asks)
         if cycle.record.question is not None or cycle.record.notices:
