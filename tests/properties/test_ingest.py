@@ -22,7 +22,8 @@ from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.handlers import KindHandler, PodHandler
 from navarch.live.cache.watched_kinds import watched
 from navarch.model.cluster import Cluster
-from navarch.model.resources import Requests
+from navarch.model.resources import IntArray
+from navarch.model.spec import Requests
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 
@@ -83,8 +84,11 @@ def model(cluster: Cluster) -> dict[str, Any]:
     """Everything in the model, by name."""
     snapshot = cluster.snapshot()
     names = snapshot.resource_names
-    amounts = lambda column: {name: int(amount) for name, amount in zip(names, column, strict=False) if amount}  # noqa: E731
     jobs = cluster.jobs
+
+    def amounts(column: IntArray) -> dict[str, int]:
+        return {name: int(amount) for name, amount in zip(names, column, strict=False) if amount}
+
     return {
         "nodes": {
             spec.name: (spec, amounts(snapshot.nodes.used[:, i]), amounts(snapshot.nodes.releasing[:, i]))
