@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from navarch.cli.namespace_queues import namespace_as_queue_option
+from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
@@ -128,8 +129,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="info", show_default=True)
 @namespace_as_queue_option
-@click.option("--node-pool-label-key", default="", help="Label that divides nodes, groups and queues among schedulers.")
-@click.option("--partition-label-value", default="", help="Its value for what is ours; empty: what has no such label.")
+@node_pool_options
 @plugin_dirs_option
 @click.option(
     "--gang-timeout",
@@ -173,8 +173,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         raise click.UsageError("--lock-name: expected a name, found an empty one")
     if (options.tls_certificate is None) != (options.tls_key is None):
         raise click.UsageError("--tls-cert-file, --tls-key-file: expected both or none")
-    if options.partition_label_value and not options.node_pool_label_key:
-        raise click.UsageError("--partition-label-value: expected --node-pool-label-key beside it, which label has that value")
+    check_node_pool(options.node_pool_label_key, options.partition_label_value)
     if options.report is not None and not options.dry_run:
         raise click.UsageError("--report: expected --dry-run beside it, which compares with the scheduler in charge")
     try:

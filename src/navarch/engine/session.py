@@ -37,7 +37,7 @@ from navarch.engine.victims.what_if import FollowsTrials
 from navarch.model.node_facts import fit_nodes
 from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import TaskSpec
+from navarch.model.spec import Requests, TaskSpec
 from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ class Session(PluginRunner):
         """Accounts of shared devices, once an action called `share_devices`."""
         self.zones: dict[int, tuple[int, ...]] = {}
         """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
+        self.numa_placements: dict[int, tuple[tuple[str, Requests], ...]] = {}
+        """Task row -> the amounts that its placement of this cycle takes of each zone, by the zone's name."""
         self.cpus: dict[int, str] = {}
         """Task row -> the CPU ids that its placement of this cycle would get, where a plugin predicts them."""
         self.bind_annotations: dict[int, dict[str, str]] = {}
@@ -454,7 +456,8 @@ class Session(PluginRunner):
                 spec = self.task(task)
                 groups, zones = held.get(task, ()), self.zones.get(task, ())
                 marks = tuple(sorted(self.bind_annotations.get(task, {}).items()))
-                binds.append(Bind(spec.key, names[row], spec.uid, key, groups, zones, self.cpus.get(task), marks))
+                amounts = self.numa_placements.get(task, ())
+                binds.append(Bind(spec.key, names[row], spec.uid, key, groups, zones, self.cpus.get(task), marks, amounts))
         if job.last_undone:
             for task in tasks:
                 job.last_undone.pop(task, None)

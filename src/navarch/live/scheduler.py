@@ -18,8 +18,6 @@ import random
 import time
 from collections.abc import Callable
 
-from msgspec.structs import replace
-
 from navarch.apis.dialect import Settings
 from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy.credentials import without_credentials
@@ -517,10 +515,13 @@ class Scheduler:
     def read_settings(self) -> Settings:
         """How objects are read under the policy in force. A node pool given on the command line overrides the policy's."""
         options = self.options
-        settings = settings_for(self.policy_file.policy, options.scheduler_names, options.namespace_as_queue)
-        if not options.node_pool_label_key:
-            return settings
-        return replace(settings, node_pool_key=options.node_pool_label_key, node_pool=options.partition_label_value)
+        return settings_for(
+            self.policy_file.policy,
+            options.scheduler_names,
+            options.namespace_as_queue,
+            options.node_pool_label_key,
+            options.partition_label_value,
+        )
 
     # for operators
 
