@@ -44,15 +44,14 @@ class Watch:
         self.cache = ClusterCache(choices, AssumedPods(), self._notice)
         self.version = 0
         pods = PodHandler(self.cache, PODS, self._invalid)
-        store: ObjectStore[Any] = ObjectStore(pods, pods.bad)
-        pods.store = self.cache.pods = store.objects
+        store: ObjectStore[Any] = ObjectStore(pods, pods.bad, self.cache.pods)
         self._feeds: dict[tuple[str, str], tuple[ObjectDecoder[Any], ObjectStore[Any]]] = {
             ("", "Pod"): (ObjectDecoder(Pod, read_partial_pod), store)
         }
         for kind in watched():
-            handler = KindHandler(self.cache, kind, kind.candidates[0], self._invalid)
-            objects: ObjectStore[Any] = ObjectStore(handler, handler.bad)
-            handler.store = objects.objects
+            kept: dict[tuple[str, str], Any] = {}
+            handler = KindHandler(self.cache, kind, kind.candidates[0], self._invalid, kept)
+            objects: ObjectStore[Any] = ObjectStore(handler, handler.bad, kept)
             self._feeds[kind.candidates[0].group, kind.kind] = ObjectDecoder(kind.struct), objects
 
     def send(self, event: str, made: dict[str, Any]) -> None:

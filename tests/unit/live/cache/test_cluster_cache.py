@@ -57,7 +57,7 @@ def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...
                 put(made, there["pod", name])
             case "no pod":
                 if there.pop(("pod", rest[0]), None):
-                    del made.pods["default", rest[0]]  # type: ignore[attr-defined]
+                    del made.pods["default", rest[0]]
                     made.remove_pod(f"uid-{rest[0]}")
             case "node":
                 there["node", rest[0]] = node(*rest)
