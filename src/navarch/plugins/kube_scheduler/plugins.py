@@ -277,7 +277,7 @@ class DynamicResources(_Filtering):
     arguments = (
         _WEIGHT,
         Argument("filterTimeout", "duration", 10.0, "the search for devices has its own bound", has_effect=False),
-        Argument("bindingTimeout", "duration", 600.0, "binding waits for devices as long as they are prepared", has_effect=False),
+        Argument("bindingTimeout", "duration", 600.0, "how long drivers may take until the binding conditions are true"),
     )
 
     def node_filters(self) -> list[NodeFilter]:
