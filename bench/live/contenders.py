@@ -38,19 +38,24 @@ class Usage:
 
 @dataclass(frozen=True)
 class Contender:
-    """`command(server, pods, nodes)` starts it. `upstream_gangs`: its gangs are Kubernetes' own PodGroups."""
+    """`command(server, pods, nodes)` starts it. `upstream_gangs`: its gangs are Kubernetes' own PodGroups. `lease`: the name of the
+    Lease by which its replicas elect a leader."""
 
     name: str
     scheduler_name: str
     command: Callable[[KubeApiServer, int, int], list[str]]
     decides: bool = True
     upstream_gangs: bool = False
+    lease: str = ""
     environment: dict[str, str] = field(default_factory=dict)
 
     @contextlib.contextmanager
-    def running(self, server: KubeApiServer, pods: int, nodes: int) -> Iterator[subprocess.Popen[bytes]]:
-        log_file = server.folder / f"{self.name}.log"
-        with log_file.open("wb") as log, _process(self.command(server, pods, nodes), log, self.environment) as process:
+    def running(
+        self, server: KubeApiServer, pods: int, nodes: int, replica: str = "", *, may_end: bool = False
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Its process for as long as the block lasts. It is an error if it ends by itself, unless it `may_end`."""
+        log_file = server.folder / f"{self.name}{replica}.log"
+        with log_file.open("wb") as log, _process(self.command(server, pods, nodes), log, self.environment, may_end) as process:
             try:
                 yield process
             except BaseException:
@@ -59,11 +64,11 @@ class Contender:
 
 
 @contextlib.contextmanager
-def _process(command: list[str], log: IO[bytes], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def _process(command: list[str], log: IO[bytes], environment: dict[str, str], may_end: bool) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **environment})
     try:
         yield process
-        if process.poll() is not None:
+        if process.poll() is not None and not may_end:
             raise RuntimeError(f"{shlex.join(command)} ended with {process.returncode} in the middle of the measurement")
     finally:
         process.send_signal(signal.SIGTERM)
@@ -82,34 +87,36 @@ def _bare(*extra: str) -> Callable[[KubeApiServer, int, int], list[str]]:
     return command
 
 
-def _kube_scheduler(server: KubeApiServer, pods: int, nodes: int) -> list[str]:
-    binary = assets.find().scheduler
-    if binary is None:
-        raise assets.Unavailable("no kube-scheduler: run `make envtest`")
-    return [
-        str(binary),
-        f"--kubeconfig={server.kubeconfig}",
-        "--leader-elect=false",
-        # The default of 50 requests a second would be all that is measured.
-        "--kube-api-qps=5000",
-        "--kube-api-burst=5000",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={free_port()}",
-        f"--cert-dir={server.folder / 'kube-scheduler'}",
-        "--feature-gates=GenericWorkload=true,GangScheduling=true",
-    ]
+def contenders(navarch_command: str, *, elected: bool = False) -> dict[str, Contender]:
+    """All of them by name. `navarch_command` is what runs our scheduler; --kubeconfig is added to it. `elected`: replicas elect one
+    leader by a Lease in the namespace default."""
 
-
-def contenders(navarch_command: str) -> dict[str, Contender]:
-    """All of them by name. `navarch_command` is what runs our scheduler; --kubeconfig is added to it."""
+    def kube_scheduler(server: KubeApiServer, pods: int, nodes: int) -> list[str]:
+        binary = assets.find().scheduler
+        if binary is None:
+            raise assets.Unavailable("no kube-scheduler: run `make envtest`")
+        return [
+            str(binary),
+            f"--kubeconfig={server.kubeconfig}",
+            *(("--leader-elect=true", "--leader-elect-resource-namespace=default") if elected else ("--leader-elect=false",)),
+            # The default of 50 requests a second would be all that is measured.
+            "--kube-api-qps=5000",
+            "--kube-api-burst=5000",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={free_port()}",
+            f"--cert-dir={server.folder / 'kube-scheduler'}",
+            "--feature-gates=GenericWorkload=true,GangScheduling=true",
+        ]
 
     def navarch(server: KubeApiServer, pods: int, nodes: int) -> list[str]:
-        return [*shlex.split(navarch_command), f"--kubeconfig={server.kubeconfig}", f"--listen=127.0.0.1:{free_port()}"]
+        election = ("--leader-elect", "--lock-namespace=default") if elected else ("--no-leader-elect",)
+        listen = f"--listen=127.0.0.1:{free_port()}"
+        return [*shlex.split(navarch_command), f"--kubeconfig={server.kubeconfig}", listen, *election]
 
     everyone = [
         Contender("bare", "nobody", _bare(), decides=False),
         Contender("bare+events", "nobody", _bare("--events"), decides=False),
-        Contender("kube-scheduler", "default-scheduler", _kube_scheduler, upstream_gangs=True),
-        Contender("navarch", "navarch", navarch),
+        Contender("kube-scheduler", "default-scheduler", kube_scheduler, upstream_gangs=True, lease="kube-scheduler"),
+        Contender("navarch", "navarch", navarch, lease="navarch"),
     ]
     return {contender.name: contender for contender in everyone}

@@ -1,4 +1,4 @@
-"""The two measurements: a backlog bound as fast as it goes, and a steady stream."""
+"""What every measurement shares, and two of them: a backlog bound as fast as it goes, and a steady stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tests.envtest.server import UPSTREAM_GROUPS, KubeApiServer
 
@@ -18,7 +18,13 @@ from bench.live.observer import Observer
 from bench.live.wire import Pool, Target
 from navarch import manifests
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 LOAD_CONNECTIONS = 16
+IDLE_LOOK = 1.0
+IDLE_SHARE = 0.1
+"""A process is idle if it uses less than this share of a core between two looks, `IDLE_LOOK` seconds apart."""
 SERVER_FLAGS = ("--max-requests-inflight=3000", "--max-mutating-requests-inflight=2000", *UPSTREAM_GROUPS)
 
 
@@ -50,7 +56,7 @@ class Latency:
     cpu: float
 
 
-Row = TypeVar("Row", Throughput, Latency)
+Row = TypeVar("Row", bound="DataclassInstance")
 
 
 def medians(rows: list[Row], *by: str) -> list[Row]:
@@ -95,6 +101,17 @@ async def settle(running: KubeApiServer) -> None:
         await asyncio.sleep(0.5)
         before, used = used, server_cpu(running)
         if used - before < 0.05:
+            return
+
+
+async def idle(process_id: int, longest: float, *, at_least: float = 0.0) -> None:
+    """Until a process uses next to no CPU, or for `longest` seconds."""
+    await asyncio.sleep(at_least)
+    used = Usage.of(process_id).cpu
+    for _ in range(int(longest / IDLE_LOOK)):
+        await asyncio.sleep(IDLE_LOOK)
+        before, used = used, Usage.of(process_id).cpu
+        if used - before < IDLE_SHARE * IDLE_LOOK:
             return
 
 

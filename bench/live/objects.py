@@ -16,9 +16,13 @@ def _encode(body: dict[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
 
 
+def node_name(index: int) -> str:
+    return f"node-{index:05d}"
+
+
 def node(index: int) -> bytes:
     """4 CPUs, 32 GiB, 110 pods: room for 40 of the pods below."""
-    name = f"node-{index:05d}"
+    name = node_name(index)
     capacity = {"cpu": "4", "memory": "32Gi", "pods": "110"}
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{index % 3}"}
     status = {

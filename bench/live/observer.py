@@ -88,13 +88,20 @@ class Observer:
 
     async def wait_for(self, count: int, timeout: float, check: Callable[[], None]) -> None:
         """Until that many pods are bound; TimeoutError says how many were. `check` may end the wait by raising."""
+        await self._wait(lambda: len(self.bound) >= count, timeout, check, f"of {count} pods")
+
+    async def wait_for_pod(self, name: str, timeout: float, check: Callable[[], None]) -> None:
+        """Until this pod is bound."""
+        await self._wait(lambda: name in self.bound, timeout, check, f"pods, but not {name},")
+
+    async def _wait(self, done: Callable[[], bool], timeout: float, check: Callable[[], None], expected: str) -> None:
         deadline = time.monotonic() + timeout
-        while len(self.bound) < count:
+        while not done():
             if self._task is not None and self._task.done():
                 self._task.result()
             check()
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{len(self.bound)} of {count} pods bound after {timeout:.0f} s")
+                raise TimeoutError(f"{len(self.bound)} {expected} bound after {timeout:.0f} s")
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), 1.0)

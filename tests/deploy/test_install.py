@@ -83,11 +83,12 @@ def test_the_name_is_everywhere_that_one_object_points_at_another() -> None:
         "pool-b-leader-election",
         "pool-b-state",
         "pool-b-state-reader",
+        "pool-b-pages-reader",
     }
     role = next(item for item in objects if item["kind"] == "Role")
     assert role["rules"][1]["resourceNames"] == ["pool-b"]
     named = [item["rules"][0]["resourceNames"] for item in objects if item["kind"] == "Role" and item is not role]
-    assert named == [["pool-b-state"], ["pool-b-state"]]
+    assert named == [["pool-b-state"], ["pool-b-state"], ["pool-b-pages"]]
     for item in objects:
         if "roleRef" in item:
             assert item["roleRef"]["name"] == item["metadata"]["name"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
+import shlex
 from pathlib import Path
 
 import aiohttp
@@ -16,6 +18,7 @@ from tests.worlds.live.plain_policy import PLAIN
 
 from navarch import manifests
 from navarch.cli.replay import replay
+from navarch.cli.run import run as run_command
 from navarch.embedded.api.server import ApiServer
 from navarch.installed import installed
 from navarch.kube.client import PatchType
@@ -23,6 +26,7 @@ from navarch.kube.resources import CRDS, PODS
 from navarch.offline import replay as recordings
 
 pytestmark = pytest.mark.live
+ROOT = Path(__file__).resolve().parents[2]
 
 
 async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: World) -> None:
@@ -47,6 +51,28 @@ async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: Worl
         async with http.get(f"{base}/debug/snapshot") as reply:
             recording = recordings.read(await reply.read())
         assert recording.nodes[0].name == "n0"
+
+
+async def test_dashboards_of_a_followed_system_find_its_metrics(any_world: World) -> None:
+    """The command of docs/metrics.md."""
+    (command,) = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE | re.DOTALL)
+    words = shlex.split(command)
+    given = run_command.make_context("run", words[2:]).params
+    chosen = {name: given[name] for name in ("policy", "scheduler_names", "metrics_names")}
+    assert chosen == {"policy": "volcano", "scheduler_names": ("volcano",), "metrics_names": "volcano"}
+    world = any_world
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(listen="127.0.0.1:0", **chosen) as scheduler, aiohttp.ClientSession() as http:
+        await world.pod("a", scheduler="volcano")
+        await history.until_bound(1)
+
+        async def metrics() -> str:
+            async with http.get(f"http://127.0.0.1:{scheduler.health.port}/metrics") as reply:
+                return await reply.text()
+
+        text = await world.eventually(metrics, lambda found: 'stage_duration_milliseconds_count{stage="Bind"} 1.0' in found)
+        assert 'navarch_binds_total{result="ok"} 1.0' in text and 'volcano_queue_allocated_milli_cpu{queue_name="default"}' in text
 
 
 async def test_a_server_that_is_not_there_yet_is_waited_for(server: ApiServer, world: World) -> None:

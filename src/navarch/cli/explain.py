@@ -19,6 +19,7 @@ from navarch.cli.cluster.source import read_source
 from navarch.cli.cluster.state_option import state_option
 from navarch.cli.history_file import history_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
+from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plan import fail, moment
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
@@ -72,6 +73,7 @@ Answer = Explanation | QueueExplanation | NodeExplanation
 @click.option("-o", "--output", type=click.Choice(("text", "json", "yaml")), default="text", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Explain without the objects that are not valid.")
 @namespace_as_queue_option
+@node_pool_options
 @plugin_dirs_option
 def explain(
     name: str,
@@ -91,6 +93,8 @@ def explain(
     output: str,
     keep_going: bool,
     namespace_as_queue: bool,
+    node_pool_label_key: str,
+    partition_label_value: str,
     plugin_dirs: tuple[Path, ...],
 ) -> None:
     """Say why a job waits, what is before it, and what would start it.
@@ -101,6 +105,7 @@ def explain(
     """
     if record is not None and (paths or cluster):
         raise click.UsageError("--record stands alone: a recorded cycle has all its objects in it")
+    check_node_pool(node_pool_label_key, partition_label_value)
     try:
         loads = metrics_file(metrics) if metrics else None
     except ObjectError as error:
@@ -116,6 +121,7 @@ def explain(
                 running = running_policy(policy, source.state, installed(plugin_dirs))
                 source.notes += running.notes
                 namespace_as_queue = namespace_as_queue or running.parameters.namespace_as_queue
+                pool_key, pool = running.node_pool(node_pool_label_key, partition_label_value)
                 if source.unread and not keep_going:
                     raise PlanError(source.unread)
                 going = keep_going or cluster or not paths  # objects of a cluster are not the user's to mend
@@ -130,6 +136,8 @@ def explain(
                         namespace_as_queue,
                         plugin_dirs,
                         loads,
+                        pool_key,
+                        pool,
                     )
                     found = _of_queue(heap, rest) if kind == "queue" else _of_node(heap, rest)
                 else:
@@ -143,6 +151,8 @@ def explain(
                         scheduler_names=source.scheduler_names,
                         keep_going=going,
                         namespace_as_queue=namespace_as_queue,
+                        node_pool_label_key=pool_key,
+                        partition_label_value=pool,
                         plugin_dirs=plugin_dirs,
                         metrics=loads,
                         progress=progress,

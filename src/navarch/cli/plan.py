@@ -14,6 +14,7 @@ import click
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.state_option import state_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
+from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.cli.tables.plan import show
@@ -83,6 +84,7 @@ def collector_paused() -> Iterator[None]:
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Leave out objects that are not valid.")
 @namespace_as_queue_option
+@node_pool_options
 @plugin_dirs_option
 @click.option("--diff", metavar="FILE|PRESET", help="Show what another policy would decide differently.")
 @click.option("-v", "--verbose", is_flag=True, help="Show timings and every reason of every job.")
@@ -102,6 +104,8 @@ def plan(
     output: str,
     keep_going: bool,
     namespace_as_queue: bool,
+    node_pool_label_key: str,
+    partition_label_value: str,
     plugin_dirs: tuple[Path, ...],
     diff: str | None,
     verbose: bool,
@@ -117,6 +121,7 @@ def plan(
         raise click.UsageError("expected -f FILE with manifests, or --cluster")
     if (kubeconfig or context or state) and not cluster:
         raise click.UsageError("--kubeconfig, --context, --state: expected --cluster beside them")
+    check_node_pool(node_pool_label_key, partition_label_value)
     asked = policy or "navarch"
     chosen: str | Policy = asked
     names: Sequence[str] | None = scheduler_names or None
@@ -126,6 +131,7 @@ def plan(
         found = planned_cluster(paths, policy, kubeconfig, context, state, scheduler_names, now, plugin_dirs)
         documents, unread, names, now = found.source.documents, found.source.unread, found.source.scheduler_names, found.source.now
         chosen, namespace_as_queue = found.running.policy, namespace_as_queue or found.running.parameters.namespace_as_queue
+        node_pool_label_key, partition_label_value = found.running.node_pool(node_pool_label_key, partition_label_value)
         keep_going = True  # objects of a cluster are not the user's to mend
     else:
         documents, unread = read_paths(paths)
@@ -148,6 +154,8 @@ def plan(
                 now,
                 keep_going=keep_going,
                 namespace_as_queue=namespace_as_queue,
+                node_pool_label_key=node_pool_label_key,
+                partition_label_value=partition_label_value,
                 plugin_dirs=plugin_dirs,
                 metrics=loads,
             )

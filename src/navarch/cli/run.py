@@ -6,18 +6,24 @@ import asyncio
 import json
 import logging
 import math
+import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
+from navarch.cli.cluster.metrics_names_option import metrics_names_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
+from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
+from navarch.kube.auth.incluster import in_cluster
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError
 from navarch.live.ops.election import check_times
@@ -118,6 +124,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--tls-cert-file", "tls_certificate", type=_FILE, metavar="FILE", help="Serve health and metrics over TLS.")
 @click.option("--tls-key-file", "tls_key", type=_FILE, metavar="FILE", help="The key of --tls-cert-file.")
 @click.option("--protect-metrics", is_flag=True, help="/metrics needs a bearer token that may get that non-resource URL.")
+@metrics_names_option
 @click.option("--dry-run", is_flag=True, help="Decide and log beside the scheduler in charge, compare, write nothing.")
 @click.option(
     "--report",
@@ -128,8 +135,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="info", show_default=True)
 @namespace_as_queue_option
-@click.option("--node-pool-label-key", default="", help="Label that divides nodes, groups and queues among schedulers.")
-@click.option("--partition-label-value", default="", help="Its value for what is ours; empty: what has no such label.")
+@node_pool_options
 @plugin_dirs_option
 @click.option(
     "--gang-timeout",
@@ -173,8 +179,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         raise click.UsageError("--lock-name: expected a name, found an empty one")
     if (options.tls_certificate is None) != (options.tls_key is None):
         raise click.UsageError("--tls-cert-file, --tls-key-file: expected both or none")
-    if options.partition_label_value and not options.node_pool_label_key:
-        raise click.UsageError("--partition-label-value: expected --node-pool-label-key beside it, which label has that value")
+    check_node_pool(options.node_pool_label_key, options.partition_label_value)
     if options.report is not None and not options.dry_run:
         raise click.UsageError("--report: expected --dry-run beside it, which compares with the scheduler in charge")
     try:
@@ -185,6 +190,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         endpoint = connect(kubeconfig, context)
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
+    options = replace(options, reached_as=_pod(endpoint.namespace, options))
     from navarch.job_history import HistoryError
     from navarch.live.ops.dry_run_report import ReportError
     from navarch.live.ops.health import ListenError
@@ -225,6 +231,17 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         log.info("stopped")
 
     _run(main())
+
+
+def _pod(namespace: str, options: RunOptions) -> str:
+    """The pod that we run in, as the API server's proxy names it. Empty: none, or its endpoint is on loopback or not in the namespace
+    where the state is published."""
+    host = options.listen.rpartition(":")[0].strip("[]")
+    if not in_cluster() or not options.listen or host in ("localhost", "127.0.0.1", "::1"):
+        return ""
+    if options.lock_namespace not in ("", namespace):
+        return ""
+    return f"pods/{os.environ.get('POD_NAME') or socket.gethostname()}"
 
 
 def _run(main: Any) -> None:

@@ -71,6 +71,8 @@ def explain(
     scheduler_names: Iterable[str] | str | None = None,
     keep_going: bool = False,
     namespace_as_queue: bool = False,
+    node_pool_label_key: str = "",
+    partition_label_value: str = "",
     plugin_dirs: str | Path | Iterable[str | Path] = (),
     metrics: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -86,7 +88,18 @@ def explain(
     """
     started = perf_counter()
     past = read_history(history) if isinstance(history, str | Path) else history
-    read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs, metrics)
+    read = reading(
+        objects,
+        policy,
+        now,
+        scheduler_names,
+        keep_going,
+        namespace_as_queue,
+        plugin_dirs,
+        metrics,
+        node_pool_label_key,
+        partition_label_value,
+    )
     found = explain_read(read, job, trials, seconds, progress=progress, history=past, seed=seed)
     found.seconds = round(perf_counter() - started, 3)
     return found
@@ -110,11 +123,14 @@ def reading(
     namespace_as_queue: bool = False,
     plugin_dirs: str | Path | Iterable[str | Path] = (),
     metrics: Mapping[str, Any] | None = None,
+    node_pool_label_key: str = "",
+    partition_label_value: str = "",
 ) -> Reading:
     registry = installed(read_directories(plugin_dirs))
     chosen = read_policy(policy, registry)
     moment = None if now is None else read_moment(now)
-    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), moment, metrics or {})
+    settings = settings_for(chosen, scheduler_names, namespace_as_queue, node_pool_label_key, partition_label_value)
+    rules = Rules(chosen, registry, settings, moment, metrics or {})
     documents, mistakes = read_objects(objects)
     run = Cycles(documents, rules)
     mistakes += [*run.inventory.mistakes, *run.metrics_mistakes]

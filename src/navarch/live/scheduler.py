@@ -18,8 +18,6 @@ import random
 import time
 from collections.abc import Callable
 
-from msgspec.structs import replace
-
 from navarch.apis.dialect import Settings
 from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy.credentials import without_credentials
@@ -48,6 +46,7 @@ from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
 from navarch.live.ops.lease import ApiLeaseLock
+from navarch.live.ops.metric_names.systems import followed_metrics
 from navarch.live.ops.metrics import Metrics, counting
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
@@ -114,6 +113,7 @@ class Scheduler:
         self.clock = clock
         self.identity = make_identity()
         self.metrics = Metrics()
+        self.followed_metrics = followed_metrics(options.metrics_names, self.metrics.registry)
         self.policy_file = PolicyFile(options.policy, installed(options.plugin_dirs), options.plugin_dirs)
         self.elector: Elector | None = None
         rng = random.Random(options.seed)
@@ -245,6 +245,7 @@ class Scheduler:
             notes=self._notes,
             configuration=self.configuration,
             pages=self.state_pages.pages,
+            key=self.publisher.key,
             silence=self.heartbeat.silence,
             in_scheduler=lambda work: run_in(self._first_loop, work),
         )
@@ -460,6 +461,7 @@ class Scheduler:
             log_decisions(log, cycle)
         committed = time.perf_counter() - started
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
+        self.followed_metrics.cycle(cycle, committed, self.core)
         self.cycle_log.take(cycle, committed, news=news)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
@@ -492,10 +494,13 @@ class Scheduler:
             self.metrics.binds.labels(ended.result.value).inc()
             return
         self._bound_ok.inc()
-        self.metrics.bind_seconds.observe(_now() - bind.since)
+        binding = _now() - bind.since
+        self.metrics.bind_seconds.observe(binding)
         task = self.cache.cluster.task(bind.uid)
         if task is not None:
-            self.metrics.wait_seconds.observe(max(0.0, self.clock() - task.created))
+            waited = max(0.0, self.clock() - task.created)
+            self.metrics.wait_seconds.observe(waited)
+            self.followed_metrics.bound(task, waited, binding)
         if ended.announce:
             self.events.emit(
                 pod_reference(bind.namespace, bind.name, bind.uid),
@@ -524,10 +529,13 @@ class Scheduler:
     def read_settings(self) -> Settings:
         """How objects are read under the policy in force. A node pool given on the command line overrides the policy's."""
         options = self.options
-        settings = settings_for(self.policy_file.policy, options.scheduler_names, options.namespace_as_queue)
-        if not options.node_pool_label_key:
-            return settings
-        return replace(settings, node_pool_key=options.node_pool_label_key, node_pool=options.partition_label_value)
+        return settings_for(
+            self.policy_file.policy,
+            options.scheduler_names,
+            options.namespace_as_queue,
+            options.node_pool_label_key,
+            options.partition_label_value,
+        )
 
     # for operators
 

@@ -98,6 +98,8 @@ def plan(
     *,
     keep_going: bool = False,
     namespace_as_queue: bool = False,
+    node_pool_label_key: str = "",
+    partition_label_value: str = "",
     plugin_dirs: str | Path | Iterable[str | Path] = (),
     metrics: Mapping[str, Any] | None = None,
 ) -> Plan:
@@ -106,7 +108,8 @@ def plan(
     `policy` is a preset's name, a path, or the decoded mapping of a policy file; None: preset `navarch`. `scheduler_names`: pending
     pods with these scheduler names are decided; None: all. `now` is in seconds since the epoch, a datetime, or a time such as
     2026-01-01T12:00:00Z; None: the newest moment in the objects, or 0. `metrics`: the load of nodes,
-    `{NODE: {"cpu": {"10m": 55}, "memory": {"10m": 40}, "ageSeconds": 3}}`. Raises `PlanError` with every mistake in the objects
+    `{NODE: {"cpu": {"10m": 55}, "memory": {"10m": 40}, "ageSeconds": 3}}`. `node_pool_label_key`, `partition_label_value`: as the
+    options of `navarch run`, instead of what the policy says. Raises `PlanError` with every mistake in the objects
     unless `keep_going`, `PolicyError` with every mistake in the policy, and ValueError for an argument that makes no sense.
     """
     started = perf_counter()
@@ -114,7 +117,7 @@ def plan(
         raise ValueError(f"cycles: found {cycles}, expected at least 1")
     registry = installed(read_directories(plugin_dirs))
     chosen = read_policy(policy, registry)
-    settings = settings_for(chosen, scheduler_names, namespace_as_queue)
+    settings = settings_for(chosen, scheduler_names, namespace_as_queue, node_pool_label_key, partition_label_value)
     moment = None if now is None else read_moment(now)
     timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
     started = perf_counter()
@@ -180,8 +183,17 @@ def policy_text(path: str | Path) -> str:
         raise PolicyError(str(path), [Mistake(message)]) from None
 
 
-def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = None, namespace_as_queue: bool = False) -> Settings:
-    """How objects are read under this policy. `scheduler_names` replaces the name in the policy's parameters."""
+def settings_for(
+    policy: Policy,
+    scheduler_names: Iterable[str] | str | None = None,
+    namespace_as_queue: bool = False,
+    node_pool_label_key: str = "",
+    partition_label_value: str = "",
+) -> Settings:
+    """How objects are read under this policy. `scheduler_names` replaces the name in the policy's parameters, and a
+    `node_pool_label_key` the node pool there."""
+    if partition_label_value and not node_pool_label_key:
+        raise ValueError("partition_label_value: expected node_pool_label_key beside it, which label has that value")
     semantics = policy.semantics
     if isinstance(scheduler_names, str):
         scheduler_names = [scheduler_names]
@@ -190,8 +202,8 @@ def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = N
     pooled = semantics.nodes_are_pooled or "partitionLabelValue" in policy.params
     return Settings(
         scheduler_names=None if scheduler_names is None else frozenset(scheduler_names),
-        node_pool_key=str(policy.param("nodePoolLabelKey")) if pooled else "",
-        node_pool=str(policy.param("partitionLabelValue")),
+        node_pool_key=node_pool_label_key or (str(policy.param("nodePoolLabelKey")) if pooled else ""),
+        node_pool=partition_label_value if node_pool_label_key else str(policy.param("partitionLabelValue")),
         namespace_as_queue=namespace_as_queue,
         default_queue=str(policy.param("defaultQueue")),
         shadow_groups=semantics.shadow_groups,

@@ -84,7 +84,8 @@ class WebServer:
         self.options = options
         served = frozenset(options.scheduler_names)
         self.client = Client(endpoint)
-        self.watched = WatchedCluster(settings or settings_for(policy, sorted(served), options.namespace_as_queue))
+        settings = settings or settings_for(policy, sorted(served), options.namespace_as_queue)
+        self.watched = WatchedCluster(settings)
         self.state = ClusterState(self.watched, policy, registry, served, step=options.step)
         self.informers = self.watched.watch(self.client, random.Random(options.seed), options.patience)
         self.token_login = TokenLogin()
@@ -93,13 +94,13 @@ class WebServer:
             self.login = ClusterLogin(access or AccessReview(self.client, time.monotonic), self._namespaces, time.monotonic)
         self.scheduler = SchedulerLink(self.client, options.scheduler, options.state)
         self.scheduler.on_change = lambda: self.state.add(Changed(cycles=True))
-        sources = Sources(self.client, self._explain(policy), options.recordings, options.simulations)
+        sources = Sources(self.client, self._explain(policy, settings), options.recordings, options.simulations)
         found = handlers(Context(self.state, self.scheduler, self.login.viewer), WorkRunner(options.limits), sources)
         self._app = application(self.login, HostCheck(options.hosts), found, lambda: self.state.ready)
         self._runner: web.AppRunner | None = None
         self.port = 0
 
-    def _explain(self, policy: Policy) -> Explain:
+    def _explain(self, policy: Policy, settings: Settings) -> Explain:
         """How a working process reads the same cluster; the job is filled in for each request."""
         options = self.options
         return Explain(
@@ -111,6 +112,8 @@ class WebServer:
             kubeconfig=str(options.kubeconfig or ""),
             context=options.context or "",
             namespace_as_queue=options.namespace_as_queue,
+            node_pool_label_key=settings.node_pool_key,
+            partition_label_value=settings.node_pool if settings.node_pool_key else "",
             plugin_dirs=[str(each) for each in options.plugin_dirs],
         )
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from navarch.apis.dialect import Settings
 from navarch.engine.policy import Policy, PolicyError, load
 from navarch.engine.registry import Registry
@@ -27,13 +25,16 @@ class RunningPolicy:
     notes: Sequence[str]
     """What the user should know about the choice."""
 
+    def node_pool(self, label_key: str, label_value: str) -> tuple[str, str]:
+        """The label and its value: what the user gives, else what the running scheduler was given."""
+        if label_key:
+            return label_key, label_value
+        return self.parameters.node_pool_label_key, self.parameters.partition_label_value
+
     def settings(self, scheduler_names: Sequence[str] | None = None, namespace_as_queue: bool = False) -> Settings:
         """How objects are read: by the options of the user or of the running scheduler."""
         as_queue = namespace_as_queue or self.parameters.namespace_as_queue
-        settings = settings_for(self.policy, scheduler_names, as_queue)
-        if not self.parameters.node_pool_label_key:
-            return settings
-        return replace(settings, node_pool_key=self.parameters.node_pool_label_key, node_pool=self.parameters.partition_label_value)
+        return settings_for(self.policy, scheduler_names, as_queue, *self.node_pool("", ""))
 
 
 def running_policy(given: str | Path | None, state: PublishedState | None, registry: Registry) -> RunningPolicy:

@@ -76,6 +76,8 @@ def _explained(work: Explain) -> dict[str, Any]:
         scheduler_names=work.scheduler_names,
         keep_going=True,
         namespace_as_queue=work.namespace_as_queue,
+        node_pool_label_key=work.node_pool_label_key,
+        partition_label_value=work.partition_label_value,
         plugin_dirs=work.plugin_dirs,
     )
     answer.notes += found.notes

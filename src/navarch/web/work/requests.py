@@ -19,6 +19,8 @@ class Explain(Struct, frozen=True, tag="explain"):
     kubeconfig: str = ""
     context: str = ""
     namespace_as_queue: bool = False
+    node_pool_label_key: str = ""
+    partition_label_value: str = ""
     plugin_dirs: list[str] = field(default_factory=list)
 
 
