@@ -8,6 +8,7 @@ import pytest
 from tests.worlds.device_objects import RESOURCE, Object, claim, device_class, exactly, user
 
 import navarch
+from navarch.plugins.predicates.devices.search import Search
 from navarch.testing.builders import node
 
 
@@ -130,16 +131,14 @@ def test_a_device_that_is_not_modelled_is_named() -> None:
 
 
 def test_one_search_answers_for_nodes_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    from navarch.plugins.predicates.devices import claims
-
     searches = []
-    run = claims.Search.run
+    run = Search.run
 
     def counted(self: Any) -> Any:
         searches.append(self)
         return run(self)
 
-    monkeypatch.setattr(claims.Search, "run", counted)
+    monkeypatch.setattr(Search, "run", counted)
     nodes = [f"n{i}" for i in range(50)]
     world = [device_class(), *(node(name) for name in nodes)]
     for number, name in enumerate(nodes):
