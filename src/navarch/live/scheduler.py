@@ -58,6 +58,7 @@ from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
+from navarch.live.prebind.binding_conditions import binding_timeout
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.extender_binds import ExtenderBinds
 from navarch.live.prebind.hooks import Hooks
@@ -156,7 +157,13 @@ class Scheduler:
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
-        self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
+        self.device_claims = DeviceClaims(
+            self.client,
+            self.cache,
+            lambda: self.informers.resources["ResourceClaim"],
+            timeout=lambda: binding_timeout(self.policy_file.policy),
+            clock=clock,
+        )
         self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)

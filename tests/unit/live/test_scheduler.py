@@ -40,7 +40,6 @@ async def scheduling(**options: Any) -> AsyncIterator[Scheduler]:
     """A scheduler that leads, with a node and without an API server."""
     scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", **options))
     scheduler.core.leading = True
-    scheduler.cache.pods = {}
     scheduler.cache.put(node("n1"))
     sent = Submitted()
     for outbox in (scheduler.binder.outbox, scheduler.pod_statuses.outbox, scheduler.group_statuses.outbox, scheduler.events.outbox):
