@@ -72,8 +72,7 @@ async def test_a_dry_run_asks_on_request(world: World) -> None:
     await world.node("best", cpu="8")
     answers: Answers = {"predicate": [{"match": {"node.Name": "refused"}, "body": {"status": "no", "code": 3}}, {"body": {}}]}
     with extender(answers) as seen:
-        given = {"policy": str(policy(world, seen.url)), "dry_run": True, "ask_extenders": True}
-        async with world.scheduler(**given) as scheduler:
+        async with world.scheduler(policy=str(policy(world, seen.url)), dry_run=True, ask_extenders=True) as scheduler:
             await world.pod("a", cpu="1")
 
             async def decided() -> list[str]:

@@ -209,7 +209,7 @@ def test_explain_names_an_extender_that_it_does_not_ask() -> None:
 
 
 def test_explain_asks_on_request() -> None:
-    answers = {"predicate": [{"match": {"node.Name": "n1"}, "body": {"status": "not here", "code": 3}}, {"body": {}}]}
+    answers: Answers = {"predicate": [{"match": {"node.Name": "n1"}, "body": {"status": "not here", "code": 3}}, {"body": {}}]}
     with extender(answers) as seen:
         asked = policy(seen.url, predicateVerb="predicate")
         found = navarch.explain([*NODES, pod("p").cpu("1")], "pod/p", asked, seconds=600, ask_extenders=True)
