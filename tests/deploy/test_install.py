@@ -61,7 +61,7 @@ async def test_a_crd_is_waited_for_until_the_server_answers_for_it_and_names_it(
         return 200, {}, {"metadata": {"name": "x"}, "spec": spec, "status": {"conditions": conditions}}
 
     established = crd([{"type": "Established", "status": "True"}])
-    unknown = (404, {}, status_body(404, "NotFound"))
+    unknown: tuple[int, dict[str, str], Any] = (404, {}, status_body(404, "NotFound"))
     api.script += [crd(None), established, unknown]
     api.script += [established, (200, {}, {"items": []}), unknown]  # answered for, and not named yet
     api.script += [established, (403, {}, status_body(403, "Forbidden")), (200, {}, {"resources": [{"name": "things"}]})]
@@ -83,11 +83,12 @@ def test_the_name_is_everywhere_that_one_object_points_at_another() -> None:
         "pool-b-leader-election",
         "pool-b-state",
         "pool-b-state-reader",
+        "pool-b-pages-reader",
     }
     role = next(item for item in objects if item["kind"] == "Role")
     assert role["rules"][1]["resourceNames"] == ["pool-b"]
     named = [item["rules"][0]["resourceNames"] for item in objects if item["kind"] == "Role" and item is not role]
-    assert named == [["pool-b-state"], ["pool-b-state"]]
+    assert named == [["pool-b-state"], ["pool-b-state"], ["pool-b-pages"]]
     for item in objects:
         if "roleRef" in item:
             assert item["roleRef"]["name"] == item["metadata"]["name"]

@@ -38,7 +38,7 @@ EXAMPLES = """\b
 Examples:
   navarch web                                          # the cluster of the kubeconfig; prints the address to open
   navarch web --listen 127.0.0.1:9000 --policy volcano
-  navarch web --scheduler http://localhost:8080        # with cycles and decisions of the scheduler on this machine
+  navarch web --scheduler http://localhost:8080        # a scheduler on this machine, not through the API server
   navarch web --simulations out --recordings records   # with reports of `navarch simulate`, and recorded cycles
 """
 
@@ -56,7 +56,7 @@ Examples:
 @click.option("--tls-key-file", "tls_key", type=_FILE, metavar="FILE", help="The key of --tls-cert-file.")
 @click.option("--host", "hosts", multiple=True, metavar="NAME", help="A name besides localhost that browsers may use; may repeat.")
 @click.option("--policy", metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.  [that of the running scheduler]")
-@click.option("--scheduler", default="", metavar="URL", help="The scheduler's metrics port, for cycles and decisions.")
+@click.option("--scheduler", default="", metavar="URL", help="The scheduler's metrics port.  [found, and read through the API server]")
 @click.option("--simulations", type=_FOLDER, metavar="DIR", help="Folder with reports of `navarch simulate --report`.")
 @click.option("--recordings", type=_FOLDER, metavar="DIR", help="Folder of `navarch run --record`.")
 @click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="spec.schedulerName to show; may repeat.")

@@ -101,7 +101,8 @@ class Session(PluginRunner):
         """(R,): by how much a request may exceed the free resources of a node and still fit; zeros in strict mode."""
         if self.semantics.overcommitted_nodes_are_out:
             over = self.nodes.used - self.slack[:, None] > self.nodes.allocatable
-            self.nodes.allocatable[:, np.delete(over, PODS, axis=0).any(axis=0)] = 0
+            over[PODS] = False
+            self.nodes.take_out(np.flatnonzero(over.any(axis=0)))
         self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.devices: SharedDevices | None = None
@@ -345,7 +346,7 @@ class Session(PluginRunner):
         if self.opening is not None:
             self.opening.keep()
         for task in late:
-            self.nodes.releasing[:, self.node[task]] -= self.class_of(task).request
+            self.nodes.stop_releasing(int(self.node[task]), self.class_of(task).request)
         self.stuck = frozenset(late)
 
     def _since_deletion(self, task: int) -> float:

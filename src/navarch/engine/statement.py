@@ -85,6 +85,28 @@ class Statement:
         Returns the tasks that a plugin refuses there. If there are any, none of the tasks is placed."""
         return self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False, groups=groups)
 
+    def allocate_each(self, jobs: Sequence[Job], tasks: Sequence[int], nodes: Sequence[int], task: TaskClass) -> Mapping[int, Reason]:
+        """As `allocate` for one task of each of several jobs, `tasks[i]` of `jobs[i]`, in this order. The figures of nodes move
+        once."""
+        session, start = self.session, self.save_point()
+        where = np.array(nodes, dtype=np.intp)
+        rows, counts = np.unique(where, return_counts=True)
+        session.nodes.place(rows, counts, task.request, task.footprint, 1, pipelined=False)
+        moved = list(tasks)
+        session.status[moved] = ALLOCATED
+        session.node[moved] = where
+        session.residents_changed(tasks, nodes, joined=True)
+        for i, (job, row, node) in enumerate(zip(jobs, tasks, nodes)):
+            operation = Operation(ALLOCATED, PENDING, job, [row], [node], task, where[i : i + 1], _ONE)
+            self.operations.append(operation)
+            job.shift(PENDING, ALLOCATED, 1, task.request, task.best_effort)
+            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request))
+        if not session.vetoed:
+            return _NOTHING
+        vetoed, session.vetoed = session.vetoed, {}
+        self.roll_back(start)
+        return vetoed
+
     def pipeline(
         self,
         job: Job,

@@ -122,9 +122,8 @@ class Installation:
             if item["kind"] == "Deployment":
                 container = item["spec"]["template"]["spec"]["containers"][0]
                 container["image"] = self.image or container["image"]
-                told = {"--scheduler=": f"http://{self.name}:8080", "--state=": f"{self.namespace}/{self.name}"}
-                for option, value in told.items():
-                    container["args"] = [option + value if each.startswith(option) else each for each in container["args"]]
+                state = f"--state={self.namespace}/{self.name}"
+                container["args"] = [state if each.startswith("--state=") else each for each in container["args"]]
         return objects
 
     def _policy_object(self) -> list[Manifest]:

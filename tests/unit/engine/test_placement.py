@@ -22,7 +22,8 @@ class Emptiest(NodeScorer):
     scope = Scope.ROW
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        return (at.allocatable[CPU] - at.requested[CPU]).astype(np.float64)
+        free: FloatArray = (at.allocatable[CPU] - at.requested[CPU]).astype(np.float64)
+        return free
 
 
 class Fullest(Emptiest):
@@ -49,7 +50,8 @@ class NotB(NodeFilter):
     scope = Scope.STATIC
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        return np.arange(at.allocatable.shape[1]) != 1
+        others: BoolArray = np.arange(at.allocatable.shape[1]) != 1
+        return others
 
     def explain(self, task: TaskClass, at: Figures) -> list[Refusal]:
         return [Refusal("b is not liked", ~self.mask(task, at), unresolvable=True)]

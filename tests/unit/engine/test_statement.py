@@ -56,6 +56,21 @@ def test_a_batch_moves_tasks_nodes_jobs_and_tells_listeners_once() -> None:
     assert told == [("+", ["wait-0", "wait-1", "wait-2"], False, False)]
 
 
+def test_one_task_of_each_job_moves_and_is_taken_back_job_by_job() -> None:
+    session = world()
+    run, wait = job_in(session, "run"), job_in(session, "wait")
+    statement, tasks = session.statement(), rows(session, "wait-0", "wait-1")
+    assert not statement.allocate_each([wait, wait], tasks, [1, 1], session.class_of(tasks[0]))
+    assert session.nodes.used[0].tolist() == [4000, 2000]
+    assert session.node[tasks].tolist() == [1, 1]
+    assert (wait.counts[TaskStatus.ALLOCATED], run.counts[TaskStatus.ALLOCATED]) == (2, 0)
+    assert told == [("+", ["wait-0"], False, False), ("+", ["wait-1"], False, False)]
+    statement.discard()
+    assert session.nodes.used[0].tolist() == [4000, 0]
+    assert [session.status[t] for t in tasks] == [TaskStatus.PENDING] * 2
+    assert told[2:] == [("-", ["wait-1"], False, True), ("-", ["wait-0"], False, True)]
+
+
 def test_nothing_is_decided_before_the_commit() -> None:
     session = world()
     job, tasks = job_in(session, "wait"), rows(session, "wait-0")

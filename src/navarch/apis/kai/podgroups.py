@@ -195,6 +195,7 @@ def read_queue(queue: Queue, settings: Settings) -> QueueSpec:
         dialect="kai",
         api_version=queue.api_version or QUEUE_VERSIONS[0],
         parent=spec.parent_queue or "",
+        display_name=spec.display_name or "",
         priority=DEFAULT_QUEUE_PRIORITY if spec.priority is None else spec.priority,
         state="Open",
         created=meta.created,
