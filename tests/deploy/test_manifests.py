@@ -151,8 +151,12 @@ def test_permissions_are_the_least_that_does() -> None:
         name: [(rule["resources"], rule["verbs"], rule.get("resourceNames")) for rule in found] for name, found in roles.items()
     } == {
         "navarch-leader-election": [(["leases"], ["create"], None), (["leases"], ["get", "update"], ["navarch"])],
-        "navarch-state": [(["configmaps"], ["create", "patch"], ["navarch-state"])],
+        "navarch-state": [
+            (["configmaps"], ["create", "patch"], ["navarch-state"]),
+            (["secrets"], ["create", "patch"], ["navarch-pages"]),
+        ],
         "navarch-state-reader": [(["configmaps"], ["get"], ["navarch-state"])],
+        "navarch-pages-reader": [(["secrets"], ["get"], ["navarch-pages"]), (["pods/proxy"], ["get"], None)],
     }
     deleted = [(rule["apiGroups"], rule["resources"]) for rule in rules() if "delete" in rule["verbs"]]
     assert deleted == [([""], ["pods"]), (["scheduling.run.ai"], ["bindrequests"])]
@@ -197,11 +201,13 @@ def test_the_dashboard_is_installed_only_if_asked_for_and_keeps_to_itself() -> N
     assert not [item for item in Installation().objects() if "web" in item["metadata"]["name"]]
     found = Installation(name="pool-a", namespace="batch", image="r/n:1", web=True).objects()
     kinds = {item["kind"]: item for item in found if item["metadata"]["name"] == "pool-a-web"}
-    assert set(kinds) == {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Deployment", "Service", "NetworkPolicy"}
+    expected = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "RoleBinding", "Deployment", "Service", "NetworkPolicy"}
+    assert set(kinds) == expected
+    assert kinds["RoleBinding"]["roleRef"]["name"] == "pool-a-pages-reader"
     pod = kinds["Deployment"]["spec"]["template"]
     container = pod["spec"]["containers"][0]
     assert (container["image"], pod["spec"]["serviceAccountName"]) == ("r/n:1", "pool-a-web")
-    assert container["args"][2:] == ["--scheduler=http://pool-a:8080", "--state=batch/pool-a"]
+    assert container["args"][2:] == ["--state=batch/pool-a"]
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert kinds["Service"]["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     scheduler = next(item for item in found if item["kind"] == "Service" and item["metadata"]["name"] == "pool-a")

@@ -153,21 +153,29 @@ async def test_the_published_state_and_no_other_config_map(scheduler: Client, ad
 @pytest.mark.skipif(KUBECTL is None, reason="kubectl is not in PATH")
 async def test_the_commands_of_the_page_let_a_group_read_the_pages(account: str, admin: Client, kube_apiserver: KubeApiServer) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "running.md").read_text(encoding="utf-8")
-    commands = [shlex.split(line) for line in page.splitlines() if line.startswith("kubectl create clusterrole")]
-    assert len(commands) == 2
+    wanted = ("kubectl create clusterrole", "kubectl -n navarch-system create rolebinding")
+    commands = [shlex.split(line) for line in page.splitlines() if line.startswith(wanted)]
+    assert len(commands) == 3
     for _, *arguments in commands:
         command = [str(KUBECTL), f"--kubeconfig={kube_apiserver.kubeconfig}", *arguments]
         done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     reviews = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", namespaced=False)
 
-    async def allowed(group: str, path: str) -> bool:
-        spec = {"user": "someone", "groups": [group], "nonResourceAttributes": {"path": path, "verb": "get"}}
+    async def allowed(group: str, **asked: Any) -> bool:
+        spec = {"user": "someone", "groups": [group], **asked}
         body = {"apiVersion": reviews.api_version, "kind": "SubjectAccessReview", "spec": spec}
         return bool((await admin.create(reviews, body))["status"]["allowed"])
 
     for path in ("/state", "/state/waiting", "/state/decisions", "/debug/snapshot"):
-        assert await allowed("operators", path) and not await allowed("others", path)
+        url = {"path": path, "verb": "get"}
+        assert await allowed("operators", nonResourceAttributes=url) and not await allowed("others", nonResourceAttributes=url)
+    for resource in (
+        {"resource": "pods", "subresource": "proxy", "name": "http:navarch-0:8080"},
+        {"resource": "secrets", "name": "navarch-pages"},
+    ):
+        asked = {"verb": "get", "namespace": "navarch-system", **resource}
+        assert await allowed("operators", resourceAttributes=asked) and not await allowed("others", resourceAttributes=asked)
 
 
 async def test_volcano_queue_default_is_made_and_kept_up(scheduler: Client) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.worlds.live.claims import CLAIMS, CLASSES, SELECTED, with_claim
@@ -85,6 +86,25 @@ async def test_a_successor_releases_what_its_predecessor_left_half_bound(server:
     async with world.scheduler(gang_timeout=1.0):
         await history.until(lambda: not history.bound(), "the bound members are released")
     history.check([("gang", 4)], lost=False)
+
+
+async def test_a_successor_releases_a_half_bound_gang_whose_waiting_member_was_deleted(server: ApiServer, world: World) -> None:
+    """The pods alone look like those of a complete gang that lost a member. The condition that the predecessor wrote tells."""
+    await world.node("n0")
+    history = await world.watch()
+    server.faults.errors(403, path="gang-3/binding")
+    async with world.scheduler(gang_timeout=1000.0):
+        await world.gang("gang", 4)
+        await history.until_bound(3)
+        for name in ("gang-0", "gang-1", "gang-2"):
+            await world.eventually(lambda: world.get_pod(name), _is_marked_incomplete)  # noqa: B023
+    await world.client.delete(PODS, "gang-3", namespace="default", grace_period=0)
+    async with world.scheduler(gang_timeout=1.0):
+        await history.until(lambda: not history.bound(), "the bound members are released")
+
+
+def _is_marked_incomplete(pod: dict[str, Any]) -> bool:
+    return any(c["type"] == CONDITION and c["status"] == "False" for c in pod["status"].get("conditions") or ())
 
 
 async def test_a_gang_that_was_whole_and_lost_a_member_is_left_to_the_policy(server: ApiServer, world: World) -> None:

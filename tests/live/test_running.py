@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
+import shlex
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 from click.testing import CliRunner
 from tests.worlds.live.broken_wire import BreakingWire
-from tests.worlds.live.cluster import GROUPS, LASTING, World
+from tests.worlds.live.cluster import GROUPS, World, lasting
 from tests.worlds.live.conditions import conditions
 from tests.worlds.live.plain_policy import PLAIN
 
 from navarch import manifests
 from navarch.cli.replay import replay
+from navarch.cli.run import run as run_command
 from navarch.embedded.api.server import ApiServer
 from navarch.installed import installed
 from navarch.kube.client import PatchType
@@ -23,6 +27,7 @@ from navarch.kube.resources import CRDS, PODS
 from navarch.offline import replay as recordings
 
 pytestmark = pytest.mark.live
+ROOT = Path(__file__).resolve().parents[2]
 
 
 async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: World) -> None:
@@ -43,10 +48,33 @@ async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: Worl
         # The watch may show the binding before its answer has come.
         text = await world.eventually(metrics, lambda found: 'navarch_binds_total{result="ok"} 1.0' in found)
         assert "navarch_leading 1.0" in text and "navarch_pod_wait_seconds_count 1.0" in text
-        assert scheduler.metrics.registry.get_sample_value("navarch_api_writes_total", {"event": "replies"}) >= 1
+        replies = scheduler.metrics.registry.get_sample_value("navarch_api_writes_total", {"event": "replies"})
+        assert replies is not None and replies >= 1
         async with http.get(f"{base}/debug/snapshot") as reply:
             recording = recordings.read(await reply.read())
         assert recording.nodes[0].name == "n0"
+
+
+async def test_dashboards_of_a_followed_system_find_its_metrics(any_world: World) -> None:
+    """The command of docs/metrics.md."""
+    (command,) = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE | re.DOTALL)
+    words = shlex.split(command)
+    given = run_command.make_context("run", words[2:]).params
+    chosen = {name: given[name] for name in ("policy", "scheduler_names", "metrics_names")}
+    assert chosen == {"policy": "volcano", "scheduler_names": ("volcano",), "metrics_names": "volcano"}
+    world = any_world
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(listen="127.0.0.1:0", **chosen) as scheduler, aiohttp.ClientSession() as http:
+        await world.pod("a", scheduler="volcano")
+        await history.until_bound(1)
+
+        async def metrics() -> str:
+            async with http.get(f"http://127.0.0.1:{scheduler.health.port}/metrics") as reply:
+                return await reply.text()
+
+        text = await world.eventually(metrics, lambda found: 'stage_duration_milliseconds_count{stage="Bind"} 1.0' in found)
+        assert 'navarch_binds_total{result="ok"} 1.0' in text and 'volcano_queue_allocated_milli_cpu{queue_name="default"}' in text
 
 
 async def test_a_server_that_is_not_there_yet_is_waited_for(server: ApiServer, world: World) -> None:
@@ -97,11 +125,10 @@ async def test_who_takes_over_decides_by_the_policy_of_now_not_of_when_it_starte
     policy.write_text(PLAIN)
     await world.node("n0")
     history = await world.watch()
-    lease = {**LASTING, "policy": str(policy)}
-    async with world.scheduler(**lease) as first:
+    async with world.scheduler(policy=str(policy), **lasting()) as first:
         await world.pod("a")
         await history.until_bound(1)
-        async with world.scheduler(**lease) as second:
+        async with world.scheduler(policy=str(policy), **lasting()) as second:
             await world.eventually(lambda: asyncio.sleep(0, second.missing()), lambda missing: missing == [])
             first.stop()
             policy.write_text(PLAIN.replace("allocate, backfill", "backfill"))
@@ -169,7 +196,7 @@ async def test_a_recorded_cycle_replays_byte_for_byte(world: World, tmp_path: Pa
     await world.node("n0")
     await world.node("n1")
     history = await world.watch()
-    secret = {"containers": [{"name": "c", "image": "i", "env": [{"name": "TOKEN", "value": "hush"}]}]}
+    secret: dict[str, Any] = {"containers": [{"name": "c", "image": "i", "env": [{"name": "TOKEN", "value": "hush"}]}]}
     async with world.scheduler(record=tmp_path / "cycles"):
         await world.pod("early", **secret)
         await history.until_bound(1)

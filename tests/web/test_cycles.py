@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,15 @@ from tests.worlds.live.cluster import World
 from tests.worlds.web import dashboard
 from tests.worlds.web_cluster import small_cluster
 
+from navarch.cli.up.scheduler_service import serve_scheduler
+
 
 async def test_without_a_scheduler_its_figures_are_not_available(world: World) -> None:
     async with dashboard(world) as web:
         found = await web.get("cycles")
         assert found["cycles"] is None
         assert found["recordings"] == []
-        assert "--scheduler" in found["scheduler"]["reason"]
+        assert (await web.until("cycles", lambda found: "no scheduler publishes" in found["scheduler"]["reason"]))["cycles"] is None
         assert (await web.get("cycles/last", 503))["error"]["code"] == "Unavailable"
 
 
@@ -40,6 +43,22 @@ async def test_cycles_and_decisions_come_from_the_scheduler(world: World) -> Non
             assert last["compared"]["policy"] == "volcano"
             assert [each["job"] for each in last["jobs"]] == ["default/wide"]
             assert (await web.get("cycles/last", 400, policy="/etc/passwd"))["error"]["code"] == "Invalid"
+
+
+async def test_without_an_url_the_leader_is_read_through_the_api_server(world: World) -> None:
+    assert world.server is not None
+    await world.node("n1")
+    await world.pod("a")
+    async with world.scheduler(listen="127.0.0.1:0", lock_namespace="default", reached_as="services/navarch") as scheduler:
+        port = await world.eventually(lambda: asyncio.sleep(0, scheduler.health.port), bool)
+        serve_scheduler(world.server.operations, "default", port)
+        await world.eventually(lambda: world.get_pod("a"), lambda pod: pod["spec"].get("nodeName"))
+        async with dashboard(world) as web:
+            found = await web.until("overview", lambda found: found["scheduler"]["available"] and found["decisions"])
+            assert [each["job"] for each in found["decisions"]] == ["default/a"]
+            assert found["scheduler"]["leader"] == scheduler.identity
+            assert found["scheduler"]["failedWrites"] == 0
+            assert (await web.get("cycles/last"))["id"] == "last"
 
 
 async def test_a_recorded_cycle_is_opened_and_compared(world: World, tmp_path: Path) -> None:

@@ -6,19 +6,24 @@ import asyncio
 import json
 import logging
 import math
+import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
+from navarch.cli.cluster.metrics_names_option import metrics_names_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
+from navarch.kube.auth.incluster import in_cluster
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError
 from navarch.live.ops.election import check_times
@@ -119,12 +124,18 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--tls-cert-file", "tls_certificate", type=_FILE, metavar="FILE", help="Serve health and metrics over TLS.")
 @click.option("--tls-key-file", "tls_key", type=_FILE, metavar="FILE", help="The key of --tls-cert-file.")
 @click.option("--protect-metrics", is_flag=True, help="/metrics needs a bearer token that may get that non-resource URL.")
+@metrics_names_option
 @click.option("--dry-run", is_flag=True, help="Decide and log beside the scheduler in charge, compare, write nothing.")
 @click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.html|FILE.json",
     help="With --dry-run: how its decisions compare with those of the scheduler in charge; written each minute.",
+)
+@click.option(
+    "--ask-extenders",
+    is_flag=True,
+    help="With --dry-run: ask the HTTP extenders of the policy. They then hear of placements that are not made.",
 )
 @click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="info", show_default=True)
@@ -176,6 +187,8 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     check_node_pool(options.node_pool_label_key, options.partition_label_value)
     if options.report is not None and not options.dry_run:
         raise click.UsageError("--report: expected --dry-run beside it, which compares with the scheduler in charge")
+    if options.ask_extenders and not options.dry_run:
+        raise click.UsageError("--ask-extenders: expected --dry-run beside it; a scheduler in charge always asks them")
     try:
         check_times(options.lease_duration, options.renew_deadline, options.retry_period)
     except ValueError as error:
@@ -184,6 +197,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         endpoint = connect(kubeconfig, context)
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
+    options = replace(options, reached_as=_pod(endpoint.namespace, options))
     from navarch.job_history import HistoryError
     from navarch.live.ops.dry_run_report import ReportError
     from navarch.live.ops.health import ListenError
@@ -224,6 +238,17 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         log.info("stopped")
 
     _run(main())
+
+
+def _pod(namespace: str, options: RunOptions) -> str:
+    """The pod that we run in, as the API server's proxy names it. Empty: none, or its endpoint is on loopback or not in the namespace
+    where the state is published."""
+    host = options.listen.rpartition(":")[0].strip("[]")
+    if not in_cluster() or not options.listen or host in ("localhost", "127.0.0.1", "::1"):
+        return ""
+    if options.lock_namespace not in ("", namespace):
+        return ""
+    return f"pods/{os.environ.get('POD_NAME') or socket.gethostname()}"
 
 
 def _run(main: Any) -> None:

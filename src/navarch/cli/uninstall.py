@@ -20,6 +20,7 @@ from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError, NotFound
 from navarch.kube.resources import CRDS, LEASES, Resource
 from navarch.manifests.installation import INSTANCE, NAME, NAMESPACE, Installation
+from navarch.views.leader_pages import SECRETS
 from navarch.views.published_state import CONFIG_MAPS
 
 EXAMPLES = """\b
@@ -56,10 +57,10 @@ def uninstall(
     """
     if delete_crds and not (yes or dry_run):
         click.confirm("Every queue and every PodGroup of these CRDs is deleted with them. Continue?", abort=True)
-    installation = Installation(namespace=namespace, name=name, policy="")
+    installation = Installation(namespace=namespace, name=name, policy="", web=True)
     wanted = [(RESOURCES[item["kind"]], item["metadata"]["name"]) for item in reversed(installation.objects())]
     wanted = [(resource, found) for resource, found in wanted if resource not in (CRDS, RESOURCES["Namespace"])]
-    wanted += [(CONFIG_MAPS, f"{name}-state"), (LEASES, name)]
+    wanted += [(CONFIG_MAPS, f"{name}-state"), (SECRETS, f"{name}-pages"), (LEASES, name)]
     if delete_crds:
         wanted += [(CRDS, crd["metadata"]["name"]) for crd in installation.crds()]
     if delete_namespace:

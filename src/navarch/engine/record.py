@@ -12,7 +12,7 @@ import msgspec
 from navarch.engine.points.conversation import Exchange, Notice, Question
 from navarch.engine.reasons import Reason
 from navarch.model.objects.devices import AllocatedDevice
-from navarch.model.spec import Condition
+from navarch.model.spec import Condition, Requests
 
 
 class Bind(msgspec.Struct, frozen=True):
@@ -28,6 +28,8 @@ class Bind(msgspec.Struct, frozen=True):
     """The CPU ids that the pod would get, as a list of ranges. None: no plugin predicts them."""
     annotations: tuple[tuple[str, str], ...] = ()
     """Annotations that the pod gets together with its binding, by name: what a device plugin on the node reads."""
+    numa_placement: tuple[tuple[str, Requests], ...] = ()
+    """What the pod takes of each NUMA zone, by the zone's name. Only where a plugin predicts it."""
 
 
 class Eviction(msgspec.Struct, frozen=True):

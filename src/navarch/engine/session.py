@@ -37,7 +37,7 @@ from navarch.engine.victims.what_if import FollowsTrials
 from navarch.model.node_facts import fit_nodes
 from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import TaskSpec
+from navarch.model.spec import Requests, TaskSpec
 from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
@@ -93,17 +93,24 @@ class Session(PluginRunner):
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
         self.out_of_view: set[int] = set()
         """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
+        self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
+        """Task row -> node -> shared devices: places that a moved task leaves. Its pod is there until it is gone."""
+        self.repeated_evictions: dict[int, int] = {}
+        """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many."""
         self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
         """(R,): by how much a request may exceed the free resources of a node and still fit; zeros in strict mode."""
         if self.semantics.overcommitted_nodes_are_out:
             over = self.nodes.used - self.slack[:, None] > self.nodes.allocatable
-            self.nodes.allocatable[:, np.delete(over, PODS, axis=0).any(axis=0)] = 0
+            over[PODS] = False
+            self.nodes.take_out(np.flatnonzero(over.any(axis=0)))
         self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.devices: SharedDevices | None = None
         """Accounts of shared devices, once an action called `share_devices`."""
         self.zones: dict[int, tuple[int, ...]] = {}
         """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
+        self.numa_placements: dict[int, tuple[tuple[str, Requests], ...]] = {}
+        """Task row -> the amounts that its placement of this cycle takes of each zone, by the zone's name."""
         self.cpus: dict[int, str] = {}
         """Task row -> the CPU ids that its placement of this cycle would get, where a plugin predicts them."""
         self.bind_annotations: dict[int, dict[str, str]] = {}
@@ -339,7 +346,7 @@ class Session(PluginRunner):
         if self.opening is not None:
             self.opening.keep()
         for task in late:
-            self.nodes.releasing[:, self.node[task]] -= self.class_of(task).request
+            self.nodes.stop_releasing(int(self.node[task]), self.class_of(task).request)
         self.stuck = frozenset(late)
 
     def _since_deletion(self, task: int) -> float:
@@ -454,7 +461,8 @@ class Session(PluginRunner):
                 spec = self.task(task)
                 groups, zones = held.get(task, ()), self.zones.get(task, ())
                 marks = tuple(sorted(self.bind_annotations.get(task, {}).items()))
-                binds.append(Bind(spec.key, names[row], spec.uid, key, groups, zones, self.cpus.get(task), marks))
+                amounts = self.numa_placements.get(task, ())
+                binds.append(Bind(spec.key, names[row], spec.uid, key, groups, zones, self.cpus.get(task), marks, amounts))
         if job.last_undone:
             for task in tasks:
                 job.last_undone.pop(task, None)

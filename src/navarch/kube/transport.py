@@ -23,7 +23,7 @@ import asyncio
 import logging
 import random
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Self
 
 import aiohttp
@@ -49,6 +49,7 @@ JSON = "application/json"
 WATCH_BUFFER = 256 * 1024
 WITHHELD = "not sent: this process does not lead any more"
 Params = Mapping[str, str | int]
+Headers = Sequence[tuple[str, str]]
 
 
 class Transport:
@@ -97,6 +98,7 @@ class Transport:
         params: Params | None = None,
         body: bytes | None = None,
         content_type: str = JSON,
+        headers: Headers = (),
         timeout: float | None = None,
         attempts: int | None = None,
     ) -> bytes:
@@ -112,7 +114,7 @@ class Transport:
                 withheld = Unreachable(WITHHELD, method=method, path=path)
                 raise _unknown(maybe_done, withheld) if maybe_done else withheld
             try:
-                return await self._once(method, path, params, body, content_type, limit)
+                return await self._once(method, path, params, body, content_type, headers, limit)
             except Unauthorized:
                 if fresh_credentials:
                     raise
@@ -194,13 +196,20 @@ class Transport:
             raise OutcomeUnknown(f"no byte within {idle:g} s", method="GET", path=path) from error
 
     async def _once(
-        self, method: str, path: str, params: Params | None, body: bytes | None, content_type: str, timeout: float
+        self,
+        method: str,
+        path: str,
+        params: Params | None,
+        body: bytes | None,
+        content_type: str,
+        further_headers: Headers,
+        timeout: float,
     ) -> bytes:
         if self._requests is None:
             self._requests = self._session(limit=self._connections, keepalive=60)
         authorization = await self._authorization()
         tls = self._tls()
-        headers = self._headers(authorization)
+        headers = [*self._headers(authorization), *further_headers]
         if body is not None:
             headers.append(("Content-Type", content_type))
         try:

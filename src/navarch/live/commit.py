@@ -83,7 +83,9 @@ class Commit:
             task = cluster.task(bind.uid)
             if task is None or bind.uid in evicted or bind.job in blocked or self._is_backing_off(bind, now):
                 continue
-            entry = AssumedBind(bind.uid, task.namespace, task.name, bind.node, bind.job, now, bind.gpu_groups, bind.annotations)
+            entry = AssumedBind(
+                bind.uid, task.namespace, task.name, bind.node, bind.job, now, bind.gpu_groups, bind.annotations, bind.numa_placement
+            )
             assumed.binds[bind.uid] = entry
             assumed.nominations.pop(bind.uid, None)
             self._cache.refresh(bind.uid)

@@ -46,7 +46,7 @@ from navarch.live.instructions import (
     EndBind,
     EvictPod,
     Instruction,
-    MarkComplete,
+    MarkGang,
     StartCycle,
     WriteGroupStatus,
     WriteRefusal,
@@ -98,7 +98,7 @@ class LiveCore:
             pod_watcher=pod_watcher,
         )
         self._commit = Commit(self.cache, self.assumed, self.queue, emit, unsupported)
-        history = GangHistory(self.cache, lambda task: emit(MarkComplete(task)))
+        history = GangHistory(self.cache, lambda task, complete: emit(MarkGang(task, complete)))
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
         self._unconfirmed = UnconfirmedDecisions(self.assumed, self._abandon_eviction, self._end_nomination)
         self.failed_jobs = FailedJobs()

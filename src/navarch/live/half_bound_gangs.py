@@ -10,7 +10,7 @@ A gang with more pods than its minimum does, as soon as it loses a pod or its mi
 policy that knows no gangs no group is half bound.
 
 A gang whose start this scheduler has seen, and that was not complete since, is half bound even if a waiting member is deleted and too
-few members are left. Without that knowledge (after a restart) such a gang looks like one that was complete and lost a member.
+few members are left. Its pods are marked while it is half bound, so a scheduler that starts later knows it too (`gang_history`).
 
 The time-out starts when the gang is first seen half bound, also while volumes or devices are being prepared for a member. A
 preparation is waited for beyond the time-out only while it advances.
@@ -60,7 +60,7 @@ class HalfBoundGangs:
         self._history = history or GangHistory(cache)
         self._since: dict[str, float] = {}
         self._starting: dict[str, set[str]] = {}
-        """Gangs that we bind from nothing and that were not complete since -> uids of members whose binding was accepted."""
+        """Gangs that were bound from nothing and were not complete since -> uids of members whose binding we saw accepted."""
 
     def __len__(self) -> int:
         return len(self._since)
@@ -71,6 +71,7 @@ class HalfBoundGangs:
         self._since, self._starting = {}, {}
         self._history.forget_all()
         self._history.trust_group_status = True
+        self._starting = {job: set() for job in sorted(self._history.read_marks())}
         self.check(now)
         self._history.trust_group_status = False
 
@@ -144,6 +145,8 @@ class HalfBoundGangs:
             if not known[row] and (not stranded or self._history.was_complete(key, stranded)):
                 continue
             since[key] = self._since.get(key, now)
+            if waits[row]:
+                self._history.mark_incomplete(key, stranded)
             stuck = waits[row] or (advanced is not None and now - advanced >= self._timeout)
             if stranded and stuck and now - since[key] >= self._timeout:
                 since[key] = now  # a disruption budget may refuse the eviction

@@ -64,10 +64,11 @@ class AbandonPreparation(Struct, frozen=True):
     reason: str
 
 
-class MarkComplete(Struct, frozen=True):
-    """Write on the pod that its gang was complete (see `gang_history`)."""
+class MarkGang(Struct, frozen=True):
+    """Write on the pod whether its gang was complete (see `gang_history`)."""
 
     task: TaskSpec
+    complete: bool
 
 
 class WriteGroupStatus(Struct, frozen=True):
@@ -110,7 +111,7 @@ Instruction = (
     | AbandonEviction
     | NominateNode
     | AbandonPreparation
-    | MarkComplete
+    | MarkGang
     | WriteGroupStatus
     | WriteRefusals
     | WriteRefusal

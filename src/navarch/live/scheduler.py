@@ -19,9 +19,10 @@ import time
 from collections.abc import Callable
 
 from navarch.apis.dialect import Settings
-from navarch.engine.points.conversation import Exchange
+from navarch.engine.points.conversation import Exchange, not_asked
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
+from navarch.engine.policy.values import Policy
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.installed import installed
@@ -46,6 +47,7 @@ from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
 from navarch.live.ops.lease import ApiLeaseLock
+from navarch.live.ops.metric_names.systems import followed_metrics
 from navarch.live.ops.metrics import Metrics, counting
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
@@ -56,6 +58,7 @@ from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
+from navarch.live.prebind.binding_conditions import binding_timeout
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.extender_binds import ExtenderBinds
 from navarch.live.prebind.hooks import Hooks
@@ -111,6 +114,7 @@ class Scheduler:
         self.clock = clock
         self.identity = make_identity()
         self.metrics = Metrics()
+        self.followed_metrics = followed_metrics(options.metrics_names, self.metrics.registry)
         self.policy_file = PolicyFile(options.policy, installed(options.plugin_dirs), options.plugin_dirs)
         self.elector: Elector | None = None
         rng = random.Random(options.seed)
@@ -143,6 +147,7 @@ class Scheduler:
         self.events = Events(
             self.pool,
             controller=options.scheduler_names[0],
+            scheduler_of=self._scheduler_of,
             instance=self.identity,
             clock=clock,
             enabled=live,
@@ -153,7 +158,13 @@ class Scheduler:
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
-        self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
+        self.device_claims = DeviceClaims(
+            self.client,
+            self.cache,
+            lambda: self.informers.resources["ResourceClaim"],
+            timeout=lambda: binding_timeout(self.policy_file.policy),
+            clock=clock,
+        )
         self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
@@ -236,6 +247,7 @@ class Scheduler:
             notes=self._notes,
             configuration=self.configuration,
             pages=self.state_pages.pages,
+            key=self.publisher.key,
             silence=self.heartbeat.silence,
             in_scheduler=lambda work: run_in(self._first_loop, work),
         )
@@ -250,6 +262,8 @@ class Scheduler:
         """The last cycle left a part of the backlog to the next."""
         self._cycle_due = False
         """A cycle was due while another one waited for the answers of an extender."""
+        self._named_extenders_of: Policy | None = None
+        """The policy whose extenders a dry run has named as not asked."""
         self._stopping = asyncio.Event()
 
     # life
@@ -412,7 +426,11 @@ class Scheduler:
         batch = BATCH_PODS if self.dry_run is None else None
         policy, registry = self.policy_file.policy, self.policy_file.registry
         self.queue.set_backoff(*policy.backoff)
-        asks = self.dry_run is None  # an extender must not hear of placements that are not made
+        asks = self.dry_run is None or self.options.ask_extenders  # else an extender hears of placements that are not made
+        if not asks and policy is not self._named_extenders_of:
+            self._named_extenders_of = policy
+            for url in registry.asked_servers(policy):
+                log.warning("dry run: %s (--ask-extenders asks it)", not_asked(url))
         with self.watchdog.watch():
             cycle = self.core.decide(policy, registry, self.clock(), identity=self.identity[-12:], batch=batch, asks=asks)
         if cycle.record.question is not None or cycle.record.notices:
@@ -451,6 +469,7 @@ class Scheduler:
             log_decisions(log, cycle)
         committed = time.perf_counter() - started
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
+        self.followed_metrics.cycle(cycle, committed, self.core)
         self.cycle_log.take(cycle, committed, news=news)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
@@ -483,10 +502,13 @@ class Scheduler:
             self.metrics.binds.labels(ended.result.value).inc()
             return
         self._bound_ok.inc()
-        self.metrics.bind_seconds.observe(_now() - bind.since)
+        binding = _now() - bind.since
+        self.metrics.bind_seconds.observe(binding)
         task = self.cache.cluster.task(bind.uid)
         if task is not None:
-            self.metrics.wait_seconds.observe(max(0.0, self.clock() - task.created))
+            waited = max(0.0, self.clock() - task.created)
+            self.metrics.wait_seconds.observe(waited)
+            self.followed_metrics.bound(task, waited, binding)
         if ended.announce:
             self.events.emit(
                 pod_reference(bind.namespace, bind.name, bind.uid),
@@ -497,6 +519,12 @@ class Scheduler:
                 Regarding("Node", "", bind.node),
                 repeats=False,
             )
+
+    def _scheduler_of(self, about: Regarding) -> str:
+        """The scheduler that a pod names, or the first pod of a group; empty: it is none of ours."""
+        cluster = self.cache.cluster
+        task = cluster.task(about.uid) if about.kind == "Pod" else cluster.first_task(f"{about.namespace}/{about.name}")
+        return task.scheduler_name if task is not None and task.scheduler_name in self.options.scheduler_names else ""
 
     def _unsupported(self, bind: Bind, task: TaskSpec) -> str:
         if not is_fraction(task) or self.options.gpu_sharing == "annotations" or self.bind_requests.used_for(bind.job):

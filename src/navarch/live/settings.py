@@ -22,6 +22,11 @@ class RunOptions(Struct, frozen=True):
     tls_key: Path | None = None
     protect_metrics: bool = False
     """/metrics needs a bearer token whose user may get that non-resource URL."""
+    reached_as: str = ""
+    """`pods/NAME` or `services/NAME`: what the API server's proxy reaches this process by, in the namespace of the lock. Empty: it
+    cannot reach it."""
+    metrics_names: str = ""
+    """`volcano`, `kai` or `kube-scheduler`: serve metrics under the names of that system too."""
     leader_elect: bool = True
     lock_namespace: str = ""
     """Empty: the namespace of the kubeconfig's context, or of our own pod."""
@@ -39,6 +44,8 @@ class RunOptions(Struct, frozen=True):
     dry_run: bool = False
     report: Path | None = None
     """Where a dry run writes how it compares with the scheduler in charge."""
+    ask_extenders: bool = False
+    """Whether a dry run asks the HTTP extenders of its policy."""
     namespace_as_queue: bool = False
     node_pool_label_key: str = ""
     partition_label_value: str = ""

@@ -366,6 +366,8 @@ class QueueSpec(Spec, frozen=True):
     reclaim_min_runtime: float | None = None
     labels: Labels = field(default_factory=nothing)
     annotations: Labels = field(default_factory=nothing)
+    display_name: str = ""
+    """The name for people; empty: none."""
 
 
 class NodeSpec(Spec, frozen=True):

@@ -182,8 +182,9 @@ def _check_function(session: Session, function: NodeFilter | NodeScorer, task: T
         ladder = nodes.ladder(rows, np.zeros(2, dtype=np.int64), 3, task.request, task.footprint, pipelined=False)
         ask(ladder)  # an answer of another length raises PluginMistake
     else:
-        nodes.used += task.request[:, None]
+        everywhere, one = np.arange(len(nodes), dtype=np.intp), np.ones(len(nodes), dtype=np.int64)
+        nodes.place(everywhere, one, task.request, task.footprint, 1, pipelined=False)
         if not np.array_equal(np.asarray(ask(nodes)), whole, equal_nan=True):
             problems.append(f"{where} changes with a node's figures: its scope is row, not static")
-        nodes.used -= task.request[:, None]
+        nodes.place(everywhere, one, task.request, task.footprint, -1, pipelined=False)
     return problems

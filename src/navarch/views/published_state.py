@@ -3,11 +3,12 @@
 The leader keeps a ConfigMap `navarch-state` in its namespace, which every authenticated user may read: the policy without credentials,
 its hash, parameters, the scheduler names that it serves, and the shares of queues. `navarch jobs`, `queues`, `nodes`, `explain` and
 the dashboard read it, so they use the policy that runs. The order of waiting jobs and the reasons name jobs of every tenant and can be
-large: they are only at the leader's endpoint (/state/waiting, /state/cycles, /state/decisions), for callers that may read it.
+large: they are only at the leader's endpoint (/state/waiting, /state/cycles, /state/decisions), for callers that may read it
+(`leader_pages.py`).
 
     state = await read_state(client, StateAddress.parse(""))       # None: no scheduler publishes here
     policy = load(state.policy.document, registry.catalogue(), state.policy.name)
-    waiting = await read_page(client.endpoint, "http://localhost:8080", WaitingPage)
+    waiting = await LeaderPages(client, StateAddress.parse("")).read(WaitingPage)
 """
 
 from __future__ import annotations
@@ -70,6 +71,16 @@ class Parameters(Struct, frozen=True, rename="camel"):
     dry_run: bool = False
 
 
+class ProxiedEndpoint(Struct, frozen=True, rename="camel"):
+    """Where the API server's proxy finds the leader's endpoint: a pod or a Service in the namespace of the config map."""
+
+    resource: str
+    """`pods` or `services`"""
+    name: str
+    port: int
+    scheme: str = "http"
+
+
 class PublishedState(Struct, frozen=True, rename="camel"):
     version: str
     scheduler_names: list[str]
@@ -80,6 +91,8 @@ class PublishedState(Struct, frozen=True, rename="camel"):
     time: str
     """When this was written, RFC 3339. It is written only when something else in it changed."""
     queues_left_out: int = 0
+    endpoint: ProxiedEndpoint | None = None
+    """None: the API server cannot reach the leader."""
 
 
 class Cause(Struct, frozen=True, rename="camel"):
@@ -214,6 +227,11 @@ class StateAddress:
     name: str = f"{NAME}-state"
     url: str = ""
 
+    @property
+    def key_name(self) -> str:
+        """The Secret with the key for the pages of the leader's endpoint."""
+        return f"{self.name.removesuffix('-state')}-pages"
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """
@@ -230,11 +248,17 @@ async def read_state(client: Client, address: StateAddress) -> PublishedState | 
     """What the scheduler publishes; None if there is none, or if it may not be read. A ConfigMap that is not a scheduler's: None."""
     if address.url:
         return await read_page(client.endpoint, address.url, PublishedState)
+    found = await find_state(client, address)
+    return None if found is None else found[1]
+
+
+async def find_state(client: Client, address: StateAddress) -> tuple[str, PublishedState] | None:
+    """The namespace of the ConfigMap, and what it says."""
     usual = dict.fromkeys((NAMESPACE, client.endpoint.namespace, "default"))
     for namespace in (address.namespace,) if address.namespace else usual:
         try:
             found = await client.get(CONFIG_MAPS, address.name, namespace=namespace)
-            return from_config_map(found.get("data") or {})
+            return namespace, from_config_map(found.get("data") or {})
         except (NotFound, Forbidden, ValueError, yaml.YAMLError):
             continue
     return None

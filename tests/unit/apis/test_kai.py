@@ -24,6 +24,7 @@ from navarch.model.spec import (
     PriorityClassSpec,
     QueueShare,
     QueueSpec,
+    Requests,
     SubGroupSpec,
     TopologyDemand,
     TopologySpec,
@@ -288,6 +289,23 @@ def test_a_pod_that_a_binder_has_in_hand_stands_on_its_node() -> None:
     assert with_bind_request(task, replace(failed, phase="Succeeded")) is task
     assert with_bind_request(replace(task, uid="1"), replace(failed, pod_uid="2")).node == "", "it was for another pod of that name"
     assert with_bind_request(task, None) is task
+
+
+def test_numa_zones_of_a_request_count_before_a_prediction_and_after_an_observation() -> None:
+    def zones(name: str) -> tuple[tuple[str, Requests], ...]:
+        return ((name, (("cpu", 1000),)),)
+
+    def seen(annotations: dict[str, str], asked: str) -> str:
+        task = PodReader(Settings()).read(pod({"pod-group-name": "g", **annotations}))
+        assert task is not None
+        request = BindRequestSpec("team", "p", "n", numa_placement=zones(asked) if asked else ())
+        return with_bind_request(task, request).numa_placement[0][0]
+
+    def annotation(word: str) -> dict[str, str]:
+        return {f"kai.scheduler/numa-placement-{word}": f'[{{"zone": "{word}", "amount": {{"cpu": 1}}}}]'}
+
+    observed, predicted = annotation("observed"), annotation("predicted")
+    assert [seen(predicted, ""), seen(predicted, "asked"), seen(predicted | observed, "asked")] == ["predicted", "asked", "observed"]
 
 
 def test_a_pod_without_a_group_is_in_the_pool_that_its_label_names() -> None:

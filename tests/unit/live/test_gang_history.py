@@ -139,6 +139,64 @@ def test_a_gang_that_is_completed_after_it_was_half_bound_was_whole() -> None:
     assert scene.look() == []
 
 
+INCOMPLETE = {"type": CONDITION, "status": "False", "lastTransitionTime": "2026-01-01T01:00:00Z"}
+
+
+def written(scene: Scene) -> list[tuple[str, str]]:
+    """The pods that were marked, with the status of the condition."""
+    bodies = zip(scene.writes.writes, scene.writes.bodies(), strict=True)
+    return [(write.path.split("/")[-2], body["status"]["conditions"][0]["status"]) for write, body in bodies]
+
+
+def test_a_half_bound_gang_is_released_after_a_restart_though_the_member_it_waited_for_is_gone() -> None:
+    scene = Scene(minimum=3)
+    assert written(scene) == [("a", "False"), ("b", "False")]
+    scene.cache.remove_pod("uid-c")
+    put(scene.cache, on_a_node("a", INCOMPLETE))  # the write of b was lost
+    scene.start()
+    assert len(scene.gangs) == 1
+    assert set(scene.look()) == {"default/g"}
+
+
+def test_without_the_mark_it_counts_as_a_gang_that_lost_a_member() -> None:
+    scene = Scene(minimum=3)
+    scene.cache.remove_pod("uid-c")
+    scene.start()
+    assert (scene.look(), len(scene.gangs), written(scene)) == ([], 0, [])
+
+
+def test_a_gang_that_is_completed_loses_the_mark_of_a_half_bound_one() -> None:
+    scene = Scene(minimum=3)
+    for name in ("a", "b"):
+        put(scene.cache, on_a_node(name, INCOMPLETE))
+    scene.writes.end()
+    scene.writes.end()
+    scene.cache.remove_pod("uid-c")
+    put(scene.cache, on_a_node("c"))
+    scene.gangs.check(scene.now)
+    assert written(scene)[2:] == [("a", "True"), ("b", "True")]
+    scene.writes.end(Unreachable("nobody there"))
+    scene.writes.end()
+    put(scene.cache, on_a_node("b", MARK))
+    scene.gangs.check(scene.now)
+    assert written(scene)[4:] == [("a", "True")]
+    scene.cache.remove_pod("uid-c")
+    scene.start()
+    assert scene.look() == []  # the mark of b tells
+
+
+def test_a_gang_whose_group_says_that_it_ran_is_not_released_because_of_an_old_mark() -> None:
+    """The scheduler ended after it had completed the gang and before it had marked the pods again."""
+    scene = Scene(minimum=3)
+    for name in ("a", "b"):
+        put(scene.cache, on_a_node(name, INCOMPLETE))
+    scene.cache.remove_pod("uid-c")
+    scene.cache.remove(group("g", 3))
+    scene.cache.put(read("volcano", {"phase": "Running", "running": 3}))
+    scene.start()
+    assert scene.look() == []
+
+
 def test_under_a_policy_without_gangs_nothing_is_remembered_of_them() -> None:
     scene = Scene()
     applies = [True]

@@ -26,9 +26,9 @@ def run_install(kubeconfig: Path, *arguments: str) -> list[str]:
     return str(result.stdout).splitlines()
 
 
-def install_on(server: KubeApiServer) -> None:
+def install_on(server: KubeApiServer, *arguments: str) -> None:
     """Until the server has said all that it says of CRDs by itself: an approval, where the group is the community's own."""
-    run_install(server.kubeconfig)
+    run_install(server.kubeconfig, *arguments)
     deadline = time.monotonic() + SECONDS
     while unapproved := [
         crd["metadata"]["name"]

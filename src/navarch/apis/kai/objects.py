@@ -6,6 +6,7 @@ Their specs are in `Snapshot.objects`, by kind, for the plugins that read them.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +16,7 @@ from navarch.apis.core.objects import KubeObject, Part, Quantity
 from navarch.apis.dialect import Kind, Settings
 from navarch.apis.errors import ObjectError
 from navarch.model.quantity import QuantityError
-from navarch.model.resources import parse_amount
+from navarch.model.resources import format_amount, parse_amount
 from navarch.model.spec import (
     BindRequestSpec,
     LevelSpec,
@@ -30,6 +31,8 @@ from navarch.model.status import TaskStatus
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 MOST_LEVELS: Final = 16
+NUMA_OBSERVED: Final = "kai.scheduler/numa-placement-observed"
+NUMA_PREDICTED: Final = "kai.scheduler/numa-placement-predicted"
 _POLICIES: Final = {
     "None": ("none", "container"),
     "BestEffort": ("best-effort", "container"),
@@ -165,15 +168,18 @@ def read_bind_request(request: BindRequest, settings: Settings) -> ObjectSpec:
 
 def with_bind_request(task: TaskSpec, request: BindRequestSpec | None) -> TaskSpec:
     """A pending pod with a bind request is on the node that the request names. This also holds for a failed request while it exists:
-    no other request can be made until it is removed."""
+    no other request can be made until it is removed.
+
+    The request's NUMA zones count before those of an earlier prediction, and after those that the node reported."""
     if request is None or request.phase == "Succeeded" or not request.is_for(task) or task.node or task.status != TaskStatus.PENDING:
         return task
+    is_observed = bool(task.annotations.get(NUMA_OBSERVED))
     return replace(
         task,
         status=TaskStatus.BINDING,
         node=request.node,
         gpu_groups=request.gpu_groups or task.gpu_groups,
-        numa_placement=task.numa_placement or request.numa_placement,
+        numa_placement=task.numa_placement if is_observed or not request.numa_placement else request.numa_placement,
     )
 
 
@@ -217,6 +223,15 @@ def numa_placement(text: str, kind: str, name: str, path: str) -> tuple[tuple[st
     except msgspec.DecodeError as error:
         raise ObjectError(kind, name, path, repr(text[:60]), f"a JSON list of zone and amount ({error})") from None
     return tuple((zone.zone, _amounts(zone.amount or {}, kind, name, path)) for zone in zones)
+
+
+def zone_amounts(placement: Sequence[tuple[str, Requests]]) -> list[dict[str, Any]]:
+    """The NUMA placement as BindRequests and annotations of pods have it.
+
+    >>> zone_amounts([("zone-1", (("cpu", 1500), ("memory", 1073741824), ("nvidia.com/gpu", 2000)))])
+    [{'zone': 'zone-1', 'amount': {'cpu': '1500m', 'memory': '1Gi', 'nvidia.com/gpu': '2'}}]
+    """
+    return [{"zone": zone, "amount": {name: format_amount(name, amount) for name, amount in amounts}} for zone, amounts in placement]
 
 
 def _amounts(quantities: dict[str, Quantity], kind: str, name: str, path: str) -> Requests:

@@ -18,7 +18,7 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Dialect, Kind, Settings
 from navarch.apis.errors import ObjectError
 from navarch.apis.kai.objects import KINDS as OBJECT_KINDS
-from navarch.apis.kai.objects import numa_placement
+from navarch.apis.kai.objects import NUMA_OBSERVED, NUMA_PREDICTED, numa_placement
 from navarch.apis.kai.sub_groups import QUEUE_LABEL, SCHEDULER_NAME, is_grouped, part_of
 from navarch.apis.operators.readers import KINDS as WORKLOAD_KINDS
 from navarch.apis.operators.sub_group_minimums import fewest_pods, marked
@@ -46,8 +46,6 @@ MIG_PREFIX: Final = "nvidia.com/mig-"
 LAST_START: Final = "kai.scheduler/last-start-timestamp"
 LAST_EVICTION: Final = "kai.scheduler/last-eviction-timestamp"
 STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
-NUMA_OBSERVED: Final = "kai.scheduler/numa-placement-observed"
-NUMA_PREDICTED: Final = "kai.scheduler/numa-placement-predicted"
 UNSCHEDULABLE_CONDITION: Final = "UnschedulableOnNodePool"
 """The condition that KAI sets on a PodGroup that it could not place."""
 
@@ -197,6 +195,7 @@ def read_queue(queue: Queue, settings: Settings) -> QueueSpec:
         dialect="kai",
         api_version=queue.api_version or QUEUE_VERSIONS[0],
         parent=spec.parent_queue or "",
+        display_name=spec.display_name or "",
         priority=DEFAULT_QUEUE_PRIORITY if spec.priority is None else spec.priority,
         state="Open",
         created=meta.created,

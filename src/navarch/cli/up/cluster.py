@@ -16,6 +16,7 @@ from pathlib import Path
 from navarch.cli.cluster.embedded_kubeconfig import USUAL_KUBECONFIG
 from navarch.cli.scheduler_names import EMBEDDED
 from navarch.cli.up.queues import ensure_kai_queues
+from navarch.cli.up.scheduler_service import SERVICE, serve_scheduler
 from navarch.embedded.api.bootstrap import ensure_namespace
 from navarch.embedded.api.server import ApiServer
 from navarch.embedded.controllers.volumes.provisioning import ensure_standard_class
@@ -33,6 +34,7 @@ from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
 START_AFTER, STOP_AFTER = 0.5, 1.0
+PUBLISHED_WITHIN = 10.0
 TALKATIVE = 200
 """Up to this many nodes, kubelets write an event for each start and stop."""
 PER_RACK, RACKS_PER_ZONE = 4, 4
@@ -61,6 +63,7 @@ class UpOptions:
     policy: str = "navarch"
     plugin_dirs: tuple[Path, ...] = ()
     namespace_as_queue: bool = False
+    metrics_names: str = ""
     until_settled: bool = False
     web: bool = False
     """With a dashboard, which asks the scheduler at its endpoint."""
@@ -81,8 +84,12 @@ class UpCluster:
         self.kubeconfig = (options.kubeconfig or usual).absolute()
         self.scheduler: Scheduler | None = None
         self.scheduling: asyncio.Task[None] | None = None
+        self._announcing: asyncio.Task[None] | None = None
         self.dashboard = ""
         """The address of the dashboard with its token, once it is served."""
+
+    async def _announce(self) -> None:
+        serve_scheduler(self.server.operations, NAMESPACE, await self.scheduler_port())
 
     async def scheduler_port(self) -> int:
         """The port of the scheduler's endpoint, once it listens."""
@@ -90,6 +97,13 @@ class UpCluster:
         while not self.scheduler.health.port:
             await asyncio.sleep(0.02)
         return self.scheduler.health.port
+
+    async def published(self) -> None:
+        """Wait until the scheduler has published its policy, which the dashboard shows; not for ever: it may be unable to."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PUBLISHED_WITHIN):
+                while self.server.store.find("configmaps", NAMESPACE, f"{SERVICE}-state") is None:
+                    await asyncio.sleep(0.05)
 
     @property
     def export(self) -> str:
@@ -114,7 +128,9 @@ class UpCluster:
                 plugin_dirs=self.options.plugin_dirs,
                 namespace_as_queue=self.options.namespace_as_queue,
                 scheduler_names=EMBEDDED,
-                listen="127.0.0.1:0" if self.options.web else "",
+                listen="127.0.0.1:0",
+                reached_as=f"services/{SERVICE}",
+                metrics_names=self.options.metrics_names,
                 leader_elect=False,
                 lock_namespace=NAMESPACE,
                 shutdown_timeout=2.0,
@@ -127,6 +143,7 @@ class UpCluster:
             dialect = self.options.dialect or ("kai" if self.policy.dialect == "kai" else "volcano")
             self.server.registry.first_group = API_GROUPS[dialect]
             self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")
+            self._announcing = asyncio.create_task(self._announce(), name="scheduler's service")
         except BaseException:  # also Ctrl-C: everything that was started must stop with the command
             await self._stop()
             raise
@@ -137,6 +154,8 @@ class UpCluster:
 
     async def _stop(self) -> None:
         """Stop the scheduler first, then controllers and kubelets, then the server that they write to."""
+        if self._announcing is not None:
+            self._announcing.cancel()
         if self.scheduler is not None and self.scheduling is not None:
             self.scheduler.stop()
             with contextlib.suppress(asyncio.CancelledError):

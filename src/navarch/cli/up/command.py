@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from navarch.cli.cluster.metrics_names_option import metrics_names_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 
@@ -52,6 +53,7 @@ class _Told(NamedTuple):
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help="Policy of the scheduler.")
 @plugin_dirs_option
 @namespace_as_queue_option
+@metrics_names_option
 @click.option("--web-port", type=click.IntRange(0, 65535), default=0, help="Port of the dashboard; 0: any free one.")
 @click.option("--no-web", is_flag=True, help="Start without the dashboard.")
 @click.option(
@@ -140,6 +142,8 @@ async def _main(options: Any) -> int:
                 work.append(asyncio.create_task(_play(sample, options), name="sample"))
             if options.web:
                 work.append(asyncio.create_task(_serve(cluster, events), name="dashboard"))
+            if options.metrics_names:
+                work.append(asyncio.create_task(_name_metrics(cluster, events), name="metrics"))
             if live:
                 work.append(asyncio.create_task(View(cluster, events, console).run(), name="view"))
             settled = await _until_over([cluster.scheduling, *work])
@@ -161,6 +165,7 @@ async def _serve(cluster: Any, events: Any) -> None:
     """The dashboard beside the cluster, until cancelled."""
     from navarch.cli.up.dashboard import DashboardProcess
 
+    await cluster.published()
     process = DashboardProcess(await cluster.scheduler_port(), cluster.kubeconfig, cluster.options)
     try:
         cluster.dashboard = await process.start()
@@ -168,6 +173,12 @@ async def _serve(cluster: Any, events: Any) -> None:
         await asyncio.Event().wait()
     finally:
         await process.stop()
+
+
+async def _name_metrics(cluster: Any, events: Any) -> None:
+    """Say where the metrics are, once they are served; then wait until cancelled."""
+    events.add(f"metrics: http://127.0.0.1:{await cluster.scheduler_port()}/metrics")
+    await asyncio.Event().wait()
 
 
 def _sample_told(cluster: Any, options: Any) -> _Told:

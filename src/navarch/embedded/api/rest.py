@@ -42,6 +42,7 @@ from navarch.embedded.api.strategies import RETURNS_DELETED
 from navarch.embedded.api.subresources.binding import bind
 from navarch.embedded.api.subresources.eviction import evict
 from navarch.embedded.api.subresources.pod_logs import pod_log
+from navarch.embedded.api.subresources.proxy import pass_on, proxied
 from navarch.embedded.api.subresources.reviews import REVIEWS, review
 from navarch.embedded.api.subresources.scale import from_scale, to_scale
 from navarch.embedded.api.targets import Target, resolve
@@ -148,6 +149,8 @@ class Rest:
     # ------------------------------------------------------------------ resources
 
     async def _resource(self, request: web.BaseRequest) -> web.StreamResponse:
+        if (backend := proxied(request.path, self.store)) is not None:
+            return await pass_on(request, backend)
         target = resolve(request.path, self.operations.registry)
         method = request.method
         if method in ("GET", "HEAD"):

@@ -1,11 +1,11 @@
 """Contains failures: what raises while it works on a job costs that job its place in this cycle, and no other job anything.
 
-The cycle starts again from the same figures without the job. That is exact: every other job is decided as if this one did not
-exist, whatever state the failure left behind. Restarts are bounded; after the last one only the failures are decided. A shape that
-fails twice costs every job that has it its place, a namespace with several failures all its waiting jobs. What raises while it reads a
-node costs that node its place: the cycle starts again without the node. If it raises for the same job on another node, the job is set
-aside. What cannot be laid to any job or node, or to too many nodes, ends the cycle with the name of the plugin: a cycle without one of
-its rules would place pods where they must not be.
+The cycle starts again from the same figures without the job. That is exact: every other job is decided as if this one did not exist,
+whatever state the failure left behind. Restarts are bounded; after the last one only the failures are decided, and the next cycle
+goes on without the jobs and nodes that failed. A shape that fails twice costs every job that has it its place, a namespace with
+several failures all its waiting jobs. What raises while it reads a node costs that node its place: the cycle starts again without the
+node. If it raises for the same job on another node, the job is set aside. What cannot be laid to any job or node ends the cycle with
+the name of the plugin: a cycle without one of its rules would place pods where they must not be.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Containment:
             self._failures.setdefault(row, JobFailure(key, culprit.where, _text(error), told))
         if (not removed or self._restarts > MOST_RESTARTS) and self._leave_out(culprit, error):
             return True
-        if not removed or (self._restarts > MOST_RESTARTS and not self._failures):
+        if not removed:
             raise CycleFailed(f"{culprit.where} failed: {_text(error)}") from error
         error.__traceback__ = None  # it holds the session and all its arrays
         if isinstance(error, CycleTimeout):

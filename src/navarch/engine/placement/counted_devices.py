@@ -168,18 +168,18 @@ class CountedDevices(SharedDevices):
         dim = int(self.dim[node])
         if dim >= 0:
             self._taken[node] += count
-            self.session.nodes.used[dim, node] += ONE * count
+            self.session.nodes.count_devices(dim, node, used=ONE * count)
 
     def _release(self, node: int, count: int) -> None:
         dim = int(self.dim[node])
         if dim >= 0:
-            self.session.nodes.releasing[dim, node] += ONE * count
+            self.session.nodes.count_devices(dim, node, releasing=ONE * count)
 
     def _promise_away(self, node: int, count: int) -> None:
         dim = int(self.dim[node])
         if dim >= 0:
             self._promised_away[node] += count
-            self.session.nodes.pipelined[dim, node] += ONE * count
+            self.session.nodes.count_devices(dim, node, pipelined=ONE * count)
 
     # choosing
 

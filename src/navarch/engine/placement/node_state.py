@@ -14,15 +14,22 @@ from navarch.model.snapshot import NodeColumns
 
 
 class NodeState(Figures):
-    """Owned by the session; written by statements alone."""
+    """Owned by the session; written by statements, through the methods below. The columns that others see are read-only views, so that
+    a plugin cannot change the accounts of the cycle by mistake."""
 
     def __init__(self, nodes: NodeColumns) -> None:
-        self.allocatable = nodes.allocatable
-        self.used = nodes.used
-        self.releasing = nodes.releasing
-        self.pipelined = np.zeros_like(nodes.used)
-        self.requested = nodes.used.copy()
-        self.scoring = nodes.scoring
+        self._allocatable = nodes.allocatable
+        self._used = nodes.used
+        self._releasing = nodes.releasing
+        self._pipelined = np.zeros_like(nodes.used)
+        self._requested = nodes.used.copy()
+        self._scoring = nodes.scoring
+        self.allocatable = _read_only(self._allocatable)
+        self.used = _read_only(self._used)
+        self.releasing = _read_only(self._releasing)
+        self.pipelined = _read_only(self._pipelined)
+        self.requested = _read_only(self._requested)
+        self.scoring = _read_only(self._scoring)
         self.rows = slice(None)
         self.names = nodes.names
         self.specs = nodes.specs
@@ -36,30 +43,50 @@ class NodeState(Figures):
         if len(rows) == 1:  # plain views are several times cheaper than gathers
             row, times = rows[0], sign * counts[0]
             added = request * times
-            (self.pipelined if pipelined else self.used)[:, row] += added
-            self.requested[:, row] += added
-            self.scoring[:, row] += footprint * times
+            (self._pipelined if pipelined else self._used)[:, row] += added
+            self._requested[:, row] += added
+            self._scoring[:, row] += footprint * times
             self.changed.append(rows)
             return
         amount = request[:, None] * (sign * counts)
         if pipelined:
-            self.pipelined[:, rows] += amount
+            self._pipelined[:, rows] += amount
         else:
-            self.used[:, rows] += amount
-        self.requested[:, rows] += amount
-        self.scoring[:, rows] += footprint[:, None] * (sign * counts)
+            self._used[:, rows] += amount
+        self._requested[:, rows] += amount
+        self._scoring[:, rows] += footprint[:, None] * (sign * counts)
         self.changed.append(rows)
 
     def imagine(self, row: int, request: IntArray, footprint: IntArray, sign: int) -> None:
         """A pod joins or leaves only the pods' view (see `victims/what_if.py`)."""
-        self.requested[:, row] += sign * request
-        self.scoring[:, row] += sign * footprint
+        self._requested[:, row] += sign * request
+        self._scoring[:, row] += sign * footprint
         self.changed.append(np.array([row], dtype=np.intp))
 
     def release(self, row: int, request: IntArray, footprint: IntArray, sign: int, *, view: bool = True) -> None:
         """A task starts to leave its node (sign 1), or that is undone (-1). `view`: the pods' view changes too."""
-        self.releasing[:, row] += sign * request
+        self._releasing[:, row] += sign * request
         if view:
-            self.requested[:, row] -= sign * request
-            self.scoring[:, row] -= sign * footprint
+            self._requested[:, row] -= sign * request
+            self._scoring[:, row] -= sign * footprint
         self.changed.append(np.array([row], dtype=np.intp))
+
+    def take_out(self, rows: Rows) -> None:
+        """These nodes offer nothing in this cycle."""
+        self._allocatable[:, rows] = 0
+
+    def stop_releasing(self, row: int, request: IntArray) -> None:
+        """What a task that is leaving holds is not counted on."""
+        self._releasing[:, row] -= request
+
+    def count_devices(self, dim: int, row: int, *, used: int = 0, releasing: int = 0, pipelined: int = 0) -> None:
+        """Whole devices of a node that pods share now, or that become whole again."""
+        self._used[dim, row] += used
+        self._releasing[dim, row] += releasing
+        self._pipelined[dim, row] += pipelined
+
+
+def _read_only(column: IntArray) -> IntArray:
+    view = column.view()
+    view.flags.writeable = False
+    return view

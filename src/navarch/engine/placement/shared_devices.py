@@ -148,9 +148,8 @@ class SharedDevices:
         after = self._whole(node, slot)
         dim = int(self.dim[node])
         if dim >= 0 and before != after:
-            nodes = self.session.nodes
-            for column, was, now in zip((nodes.used, nodes.releasing, nodes.pipelined), before, after, strict=True):
-                column[dim, node] += ONE * (now - was)
+            grown = [ONE * (now - was) for was, now in zip(before, after, strict=True)]
+            self.session.nodes.count_devices(dim, node, used=grown[0], releasing=grown[1], pipelined=grown[2])
         if not (self.used[node, slot] or self.allocated[node, slot] or self.releasing[node, slot]):
             self._names[node][slot] = ""
 

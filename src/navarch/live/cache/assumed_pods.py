@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navarch.live.queue.scheduling_queue import INITIAL_BACKOFF, MAX_BACKOFF
-from navarch.model.spec import Condition, JobSpec, TaskSpec
+from navarch.model.spec import Condition, JobSpec, Requests, TaskSpec
 from navarch.model.status import IS_TERMINAL, TaskStatus
 
 
@@ -27,6 +27,8 @@ class AssumedBind(Struct):
     gpu_groups: tuple[str, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
     """Annotations that the pod gets with the binding."""
+    numa_placement: tuple[tuple[str, Requests], ...] = ()
+    """What the pod takes of each NUMA zone of the node, by the zone's name."""
     written: bool = False
     """The API server accepted it; the watch does not show it yet."""
     by_request: bool = False
@@ -116,7 +118,10 @@ class AssumedPods:
             status = TaskStatus.RELEASING if task.deleting else TaskStatus.BINDING
             groups = bind.gpu_groups or task.gpu_groups
             marks = task.annotations_with(bind.annotations)
-            task = replace(task, node=bind.node, status=status, nominated_node="", gpu_groups=groups, annotations=marks)
+            zones = bind.numa_placement or task.numa_placement
+            task = replace(
+                task, node=bind.node, status=status, nominated_node="", gpu_groups=groups, annotations=marks, numa_placement=zones
+            )
         elif task.uid in self.nominations and not task.node:
             task = replace(task, nominated_node=self.nominations[task.uid])
         if task.uid in self.evictions and task.node and not IS_TERMINAL[task.status]:

@@ -45,6 +45,7 @@ class Gauges:
         metrics.policy_in_force.set(0 if scheduler.policy_file.refused else 1)
         if scheduler.core.last_cycle is not None:
             metrics.queues(scheduler.core.last_cycle.record.queues)
+        scheduler.followed_metrics.refresh(scheduler.core)
 
     def _waiting_writes(self) -> dict[str, float]:
         scheduler = self._scheduler

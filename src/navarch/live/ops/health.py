@@ -10,12 +10,14 @@ could lead at once.
 
 /debug/snapshot and the pages under /state name pods and jobs of the whole cluster. A caller on this machine may read them without a
 token, if it addressed this machine by `localhost` or by an IP address: a page that a browser loaded from elsewhere cannot (DNS
-rebinding). Other callers need a bearer token whose user may `get` the non-resource URL. With `protect_metrics` the same holds for
-every caller of /metrics.
+rebinding), and if no proxy on this machine passed its request on. Other callers need the key that the leader keeps in a Secret
+(`views/leader_pages.py`), or a bearer token whose user may `get` the non-resource URL. With `protect_metrics` the same holds for every
+caller of /metrics.
 """
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,6 +30,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.errors import KubeError
+from navarch.views.leader_pages import KEY_HEADER
 
 InScheduler = Callable[[Callable[[], Awaitable[web.Response]]], Awaitable[web.Response]]
 Missing = Callable[[], list[str]]
@@ -74,15 +77,17 @@ class Health:
         notes: Callable[[], list[str]] = list,
         configuration: Callable[[], dict[str, object]] = dict,
         pages: Mapping[str, Page] | None = None,
+        key: str = "",
         silence: Callable[[], float] = lambda: 0.0,
         in_scheduler: InScheduler = _here,
     ) -> None:
         """`notes`: what operators should know although we are ready. `configuration`: the answer of /configz. `pages`: those under
-        /state. `silence()`: seconds since the scheduler's event loop last ran, if that is too long. `in_scheduler(work)` runs a
-        coroutine in that loop."""
+        /state. `key`: opens them to callers from afar. `silence()`: seconds since the scheduler's event loop last ran, if that is too
+        long. `in_scheduler(work)` runs a coroutine in that loop."""
         self._silence = silence
         self._in_scheduler = in_scheduler
         self._pages = pages or {}
+        self._key = key.encode()
         self._configuration = configuration
         self._missing = missing
         self._registry = registry
@@ -177,12 +182,18 @@ class Health:
 
     async def _refusal_from_afar(self, request: web.Request) -> web.Response | None:
         """None if the caller is on this machine, or its bearer token lets it read the path."""
-        if _is_loopback(request.remote) and names_this_machine(request.host):
+        passed_on = "X-Forwarded-For" in request.headers
+        if _is_loopback(request.remote) and names_this_machine(request.host) and not passed_on:
             return None
         return await self._refusal(request)
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
-        """None if the caller's bearer token lets it read the path."""
+        """None if the caller's key or bearer token lets it read the path."""
+        given = request.headers.get(KEY_HEADER, "").encode(errors="replace")
+        if given and self._key:
+            if hmac.compare_digest(given, self._key):
+                return None
+            return web.Response(status=403, text=f"{KEY_HEADER}: another replica has written this key\n")
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if self._access is None or scheme.lower() != "bearer" or not token.strip():
             headers = {"WWW-Authenticate": "Bearer"}

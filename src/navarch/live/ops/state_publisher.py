@@ -2,14 +2,20 @@
 
 The leader writes it beside its cycles, only when something in it changed, and at most every few seconds. A failed write is logged
 once and tried again; scheduling does not depend on it.
+
+Where the API server can reach this process, the state names its endpoint, and a Secret has the key for the pages there
+(`views/leader_pages.py`). Each process has a key of its own, which the Secret has while it leads.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
+import secrets
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,14 +23,17 @@ from msgspec.structs import replace
 from navarch.engine.record import QueueFigures
 from navarch.kube.client import PatchType
 from navarch.kube.errors import Forbidden, KubeError, NotFound
+from navarch.kube.resources import Resource
 from navarch.live.ops.metrics import MOST_QUEUES
 from navarch.model.cluster import Cluster
 from navarch.model.status import ON_NODE, TaskStatus
 from navarch.model.timestamps import rfc3339
 from navarch.version import version
+from navarch.views.leader_pages import KEY, SECRETS
 from navarch.views.published_state import (
     CONFIG_MAPS,
     Parameters,
+    ProxiedEndpoint,
     PublishedState,
     QueueShare,
     published_policy,
@@ -47,7 +56,10 @@ FIELD_MANAGER: Final = "navarch-scheduler"
 class StatePublisher:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self.key = secrets.token_urlsafe(32)
         self._written: PublishedState | None = None
+        self._key_written = False
+        self._key_retry_at = 0.0
         self._complaint = ""
 
     @property
@@ -61,7 +73,7 @@ class StatePublisher:
     async def run(self) -> None:
         """Until cancelled."""
         scheduler = self._scheduler
-        self._written = None  # another leader may have written since
+        self._written, self._key_written, self._key_retry_at = None, False, 0.0  # another leader may have written since
         looked_at = -1
         """The cycle whose state is written."""
         while True:
@@ -69,30 +81,41 @@ class StatePublisher:
             cycle = scheduler.core.last_cycle
             if cycle is None or cycle.number == looked_at or not scheduler.may_write():
                 continue
-            looked_at, state = cycle.number, current_state(scheduler)
+            looked_at, state = cycle.number, await self._with_key(current_state(scheduler))
             if replace(state, time="") != self._written:
                 done = await self._write(state)
                 looked_at = looked_at if done else -1
                 await asyncio.sleep(WRITE_SECONDS if done else RETRY_SECONDS)
 
+    async def _with_key(self, state: PublishedState) -> PublishedState:
+        """Write the key before the state that names our endpoint. Without a key the state does not name it."""
+        if state.endpoint is None or self._key_written:
+            return state
+        if time.monotonic() < self._key_retry_at:
+            return replace(state, endpoint=None)
+        self._key_retry_at = time.monotonic() + RETRY_SECONDS
+        name = f"{self._scheduler.options.lock_name}-pages"
+        data = {KEY: base64.b64encode(self.key.encode()).decode()}
+        self._key_written = await self._apply(SECRETS, "Secret", name, {"type": "Opaque", "data": data})
+        return state if self._key_written else replace(state, endpoint=None)
+
     async def _write(self, state: PublishedState) -> bool:
-        metadata = {"name": self.name, "namespace": self.namespace, "labels": {"app.kubernetes.io/name": "navarch"}}
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": to_config_map(state)}
+        done = await self._apply(CONFIG_MAPS, "ConfigMap", self.name, {"data": to_config_map(state)})
+        if done:
+            self._written, self._complaint = replace(state, time=""), ""
+        return done
+
+    async def _apply(self, resource: Resource, kind: str, name: str, content: dict[str, Any]) -> bool:
+        metadata = {"name": name, "namespace": self.namespace, "labels": {"app.kubernetes.io/name": "navarch"}}
+        body = {"apiVersion": "v1", "kind": kind, "metadata": metadata, **content}
         client = self._scheduler.client
         try:
             await client.patch(
-                CONFIG_MAPS,
-                self.name,
-                body,
-                PatchType.APPLY,
-                namespace=self.namespace,
-                field_manager=FIELD_MANAGER,
-                force=True,
+                resource, name, body, PatchType.APPLY, namespace=self.namespace, field_manager=FIELD_MANAGER, force=True
             )
         except KubeError as error:
             self._complain(error)
             return False
-        self._written, self._complaint = replace(state, time=""), ""
         return True
 
     def _complain(self, error: KubeError) -> None:
@@ -125,7 +148,16 @@ def current_state(scheduler: Scheduler) -> PublishedState:
         queues_left_out=max(0, len(figures) - MOST_QUEUES),
         leader=scheduler.identity,
         time=rfc3339(scheduler.clock()),
+        endpoint=_endpoint(scheduler),
     )
+
+
+def _endpoint(scheduler: Scheduler) -> ProxiedEndpoint | None:
+    resource, _, name = scheduler.options.reached_as.partition("/")
+    port = scheduler.health.port
+    if not name or not port:
+        return None
+    return ProxiedEndpoint(resource, name, port, "http" if scheduler.options.tls_certificate is None else "https")
 
 
 def _shares(figures: Sequence[QueueFigures], cluster: Cluster) -> list[QueueShare]:

@@ -86,6 +86,11 @@ class SchedulingQueue:
         """Whether it is unschedulable or backing off, so that the next cycle does not try it."""
         return job in self._inactive
 
+    def failed_attempts(self, job: str) -> int:
+        """How often it failed since it was last bound."""
+        attempts = self._attempts.get(job)
+        return 0 if attempts is None else attempts.count
+
     def set_backoff(self, initial: float, longest: float) -> None:
         """Seconds of the first and of the longest back-off, from the next failure on."""
         self._initial_backoff, self._max_backoff = initial, longest
@@ -273,6 +278,10 @@ class SchedulingQueue:
     def inactive(self) -> list[str]:
         """Jobs that are unschedulable or backing off."""
         return list(self._inactive)
+
+    def backing_off(self) -> list[str]:
+        """Jobs that only the end of their back-off brings back."""
+        return [job for each in self._classes.values() if not each.events for job in each.retry_at]
 
     def __len__(self) -> int:
         """How many jobs are inactive."""

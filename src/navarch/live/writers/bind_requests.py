@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from navarch.apis.kai.objects import zone_amounts
 from navarch.kube.client import Client
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import Resource
@@ -74,6 +75,7 @@ class BindRequests:
                 "selectedNode": bind.node,
                 "backoffLimit": BACKOFF_LIMIT,
                 **self._received(bind, task),
+                **({"predictedNUMAZones": zone_amounts(bind.numa_placement)} if bind.numa_placement else {}),
             },
         }
         path = RESOURCE.path(bind.namespace)

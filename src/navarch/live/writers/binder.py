@@ -14,6 +14,7 @@ from typing import Protocol
 
 import msgspec
 
+from navarch.apis.kai.objects import NUMA_PREDICTED, zone_amounts
 from navarch.apis.kai.podgroups import GPU_GROUP_LABEL
 from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, ServerFault, Unreachable
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
@@ -137,7 +138,8 @@ def binding(bind: AssumedBind, label_gpus: bool = False) -> Write:
     """The write. Its JSON is formatted by hand because there are thousands of them; names in the API need no escaping.
 
     Not repeatable: a second attempt is refused, and that refusal would hide the success of the first."""
-    extra = _marks(bind, label_gpus) if bind.annotations or (label_gpus and bind.gpu_groups) else ""
+    marked = bind.annotations or bind.numa_placement or (label_gpus and bind.gpu_groups)
+    extra = _marks(bind, label_gpus) if marked else ""
     body = (
         '{"apiVersion":"v1","kind":"Binding","metadata":'
         f'{{"name":"{bind.name}","namespace":"{bind.namespace}","uid":"{bind.uid}"{extra}}},'
@@ -148,10 +150,12 @@ def binding(bind: AssumedBind, label_gpus: bool = False) -> Write:
 
 
 def _marks(bind: AssumedBind, label_gpus: bool) -> str:
-    """Labels and annotations that name the devices of the pod. The API server copies them to the pod in the same write that sets its
-    node: a binding that fails leaves none of them. Before Kubernetes 1.35 it copies only annotations, so shared GPUs are written there
-    as well."""
+    """Labels and annotations that name the devices and NUMA zones of the pod. The API server copies them to the pod in the same write
+    that sets its node: a binding that fails leaves none of them. Before Kubernetes 1.35 it copies only annotations, so shared GPUs are
+    written there as well."""
     annotations = dict(bind.annotations)
+    if bind.numa_placement:
+        annotations[NUMA_PREDICTED] = msgspec.json.encode(zone_amounts(bind.numa_placement)).decode()
     labels = {}
     if label_gpus and bind.gpu_groups:
         groups = bind.gpu_groups

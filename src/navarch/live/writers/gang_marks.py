@@ -1,4 +1,4 @@
-"""The condition GangWasWhole on the pods of a gang that was complete once (see `gang_history`)."""
+"""The condition GangWasWhole on the pods of a gang that looks half bound: whether it was complete once (see `gang_history`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from navarch.model.timestamps import rfc3339
 
 log = logging.getLogger(__name__)
 
-MESSAGE = "the gang was complete before it came to need more pods than it has, so this pod is not released"
+_COMPLETE = ("Started", "the gang was complete before it came to need more pods than it has, so this pod is not released")
+_INCOMPLETE = ("MembersNotBound", "other members of the gang are not bound, so this pod is released after a time-out")
 
 
 class GangMarks:
@@ -26,12 +27,13 @@ class GangMarks:
         self._clock = clock
         self._in_flight: set[str] = set()
 
-    def mark(self, task: TaskSpec) -> None:
+    def mark(self, task: TaskSpec, complete: bool) -> None:
         """Write the condition, unless a write of it is in flight."""
         if task.uid in self._in_flight:
             return
         moment = rfc3339(self._clock())
-        condition = {"type": CONDITION, "status": "True", "reason": "Started", "message": MESSAGE, "lastTransitionTime": moment}
+        reason, message = _COMPLETE if complete else _INCOMPLETE
+        condition = {"type": CONDITION, "status": str(complete), "reason": reason, "message": message, "lastTransitionTime": moment}
         body = msgspec.json.encode({"metadata": {"uid": task.uid}, "status": {"conditions": [condition]}})
         path = PODS.path(task.namespace, task.name, "status")
         write = Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.STATUS, repeatable=True)

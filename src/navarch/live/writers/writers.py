@@ -14,7 +14,7 @@ from navarch.live.instructions import (
     BindPod,
     EvictPod,
     Instruction,
-    MarkComplete,
+    MarkGang,
     NominateNode,
     WriteGroupStatus,
     WriteQueueStatuses,
@@ -64,8 +64,8 @@ class LiveWriters(Struct):
                 self.pods.nominate(task, nomination.node, _now())
             case WriteQueueStatuses(figures=figures):
                 self.queues.take(figures)
-            case MarkComplete(task=task):
-                self.marks.mark(task)
+            case MarkGang(task=task, complete=complete):
+                self.marks.mark(task, complete)
 
     def _refuse(self, refused: WriteRefusals) -> None:
         now, cluster, decision = _now(), self.cache.cluster, refused.decision

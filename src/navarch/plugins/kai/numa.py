@@ -18,7 +18,7 @@ from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.plugins.kai.numa_zones import Zones
-from navarch.plugins.numa_policies import NONE, STRICT
+from navarch.plugins.numa_policies import STRICT
 
 SCORE = 100.0
 CANNOT_ALIGN = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
@@ -108,7 +108,7 @@ class FewestZones(NodeScorer):
             here = self.zones.nodes.get(row)
             if here is None:
                 continue
-            if here.policy == NONE:
+            if not here.accounts_for(task.shape):
                 out[column] = 1 / len(here.names)
             elif not self.zones.is_aligned(task, row):
                 out[column] = 1.0

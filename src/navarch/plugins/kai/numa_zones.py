@@ -15,10 +15,10 @@ import numpy as np
 
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.protocols import Change
-from navarch.model.resources import IntArray
+from navarch.model.resources import IntArray, in_bytes
 from navarch.model.spec import NodeNumaSpec, Requests, Shape
 from navarch.model.status import TaskStatus
-from navarch.plugins.numa_policies import RESTRICTED, SINGLE, fewest_zones
+from navarch.plugins.numa_policies import NONE, RESTRICTED, SINGLE, fewest_zones
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
@@ -34,6 +34,7 @@ class NodeZones:
         self.scope = spec.scope
         self.names = [zone.name for zone in spec.zones]
         self.resources = sorted({name for zone in spec.zones for name, _ in zone.allocatable} - ignored)
+        self.units = np.array([1 if name == "cpu" or in_bytes(name) else 1000 for name in self.resources])
         self.allocatable = self._table([zone.allocatable for zone in spec.zones])
         self.free = self._table([zone.available for zone in spec.zones]) if as_reported else self.allocatable.copy()
         self.kind = (self.policy, self.scope, tuple(self.resources), self.allocatable.tobytes())
@@ -53,6 +54,17 @@ class NodeZones:
                 if name in self.resources:
                     held[self.names.index(zone), self.resources.index(name)] += amount
         return held
+
+    def amounts(self, part: IntArray, zones: Sequence[int]) -> tuple[tuple[str, Requests], ...]:
+        """The placement as it is recorded: by the names of zones, without what is zero."""
+        named = [tuple((name, int(n)) for name, n in zip(self.resources, part[zone].tolist()) if n) for zone in zones]
+        return tuple(zip((self.names[zone] for zone in zones), named))
+
+    def accounts_for(self, shape: Shape) -> bool:
+        """Whether the pod takes from the zones: its kubelet aligns something of it, or would if the amounts were whole."""
+        if self.policy == NONE:
+            return False
+        return is_guaranteed(shape) or any(name in self.resources and not _is_basic(name) for name, _ in shape.requests)
 
     def place(self, needs: Sequence[tuple[bool, IntArray]]) -> IntArray | None:
         """What the pod would take of each zone; None if its kubelet would refuse it. `needs`: (passing, amounts) one after
@@ -90,17 +102,19 @@ class NodeZones:
             return next((zones for zones in every if (free[list(zones)].sum(axis=0) >= need)[asked].all()), None)
         return self._greedy(need, free)
 
-    def _greedy(self, need: IntArray, free: IntArray) -> list[int]:
-        """Zones that cover most of what is missing, one after the other, until nothing is or nothing more can be."""
+    def _greedy(self, need: IntArray, free: IntArray) -> list[int] | None:
+        """Zones that cover most of what is missing, in the order in which they are chosen; None if all zones are too little. A count
+        of devices weighs as little beside bytes and millicores as it does in KAI's sum."""
         missing, chosen = need.copy(), list[int]()
         while missing.any():
-            gains = [0 if z in chosen else int(np.minimum(missing, np.maximum(free[z], 0)).sum()) for z in range(len(free))]
-            best = int(np.argmax(gains)) if gains else 0
-            if not gains or not gains[best]:
-                break
+            covered = np.minimum(missing, np.maximum(free, 0)) / self.units
+            gains = [0.0 if zone in chosen else float(gain) for zone, gain in enumerate(covered.sum(axis=1))]
+            best = int(np.argmax(gains))
+            if not gains[best]:
+                return None
             chosen.append(best)
             missing = missing - np.minimum(missing, np.maximum(free[best], 0))
-        return sorted(chosen)
+        return chosen
 
 
 class Zones:
@@ -125,10 +139,12 @@ class Zones:
             if here is None or int(session.status[task]) not in _HOLDING:
                 continue
             held = here.recorded(session.task(task).numa_placement)
-            if held is not None and held.any():
+            if held is None or not held.any():
+                continue
+            if not as_reported:
+                here.free -= held
+            if here.accounts_for(session.task(task).shape):
                 self._held[task] = [(int(session.node[task]), held)]
-                if not as_reported:
-                    here.free -= held
 
     # questions
 
@@ -182,7 +198,7 @@ class Zones:
         for task, row in zip(change.tasks, change.nodes):
             if change.undone:
                 self._move(task, -1)
-            elif row in self.nodes and self.concerns(change.task.shape):
+            elif row in self.nodes and self.nodes[row].accounts_for(change.task.shape):
                 part = self.would_take(change.task, row)
                 if part is not None:
                     self._held.setdefault(task, []).append((row, part))
@@ -200,9 +216,12 @@ class Zones:
                 self._note(task)
 
     def _note(self, task: int) -> None:
-        """Tell the session which zones the task is given."""
+        """Tell the session which zones the task is given, and what it takes of each."""
         held = self._held[task]
-        self.session.zones[task] = tuple(np.flatnonzero(held[-1][1].any(axis=1)).tolist()) if held else ()
+        row, part = held[-1] if held else (-1, np.zeros((0, 0), dtype=np.int64))
+        zones = tuple(np.flatnonzero(part.any(axis=1)).tolist()) if held else ()
+        self.session.zones[task] = zones
+        self.session.numa_placements[task] = self.nodes[row].amounts(part, zones) if zones else ()
 
     def _move(self, task: int, sign: int) -> None:
         held = self._held.get(task)

@@ -1,8 +1,9 @@
 """What only the scheduler knows: its leader, the time of its cycles, its last decisions, its failed writes.
 
-The pages under /state come from the address of the scheduler's metrics port (docs/running.md), the name of the leader from the config
-map that it publishes. The scheduler is asked every few seconds while pages are open. Where its pages may not be read, /metrics gives
-the time of cycles and the rates; `reason` says what is missing and why.
+The pages under /state come from the leader's endpoint: through the API server's proxy, or from the URL that the user names
+(`views/leader_pages.py`). The name of the leader comes from the config map that it publishes. The scheduler is asked every few seconds
+while pages are open. Where its pages may not be read, /metrics gives the time of cycles and the rates; `reason` says what is missing
+and why.
 """
 
 from __future__ import annotations
@@ -13,52 +14,38 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from navarch.apis.core.objects import seconds
 from navarch.kube.client import Client
-from navarch.kube.errors import ConfigError, KubeError
-from navarch.views.published_state import (
-    CyclesPage,
-    CycleSummary,
-    Decided,
-    DecisionsPage,
-    StateAddress,
-    read_bytes,
-    read_page,
-    read_state,
-)
-from navarch.web.scheduler.metrics_page import SchedulerMetrics, read_metrics
+from navarch.kube.errors import KubeError
+from navarch.views.leader_pages import LeaderPages, PagesUnavailable
+from navarch.views.published_state import CyclesPage, CycleSummary, Decided, DecisionsPage, StateAddress
+from navarch.web.scheduler.metrics_page import SchedulerMetrics, parse_metrics
 
 ASK_SECONDS: Final = 2.0
 LOOKED_AT_SECONDS: Final = 30.0
 """The scheduler is asked while a viewer asked within this time."""
-LEADER_SECONDS: Final = 10.0
-"""Seconds between two looks at the published state."""
 TOLD: Final = 50
 """Decisions that the overview shows."""
 RATE_SECONDS: Final = 60.0
 FEW_NODES: Final = 5
-NOT_NAMED: Final = "no scheduler is named; --scheduler URL names the address of its metrics port"
 NOT_ASKED: Final = "the scheduler has not been asked yet"
 _KINDS: Final = {"bind": "bind", "eviction": "evict", "nomination": "nominate"}
 
 
 class SchedulerLink:
-    """`url`: of the scheduler's metrics port; empty: it cannot be asked. `on_change` is called when cycles or decisions are new."""
+    """`url`: of the scheduler's metrics port; empty: it is asked through the API server. `on_change` is called when cycles or
+    decisions are new."""
 
     def __init__(self, client: Client, url: str = "", address: StateAddress | None = None) -> None:
         self.on_change: Callable[[], None] = lambda: None
-        self._client, self._url = client, url
-        self._address = StateAddress() if address is None else address
-        self.reason = NOT_ASKED if url else NOT_NAMED
+        self.pages = LeaderPages(client, StateAddress() if address is None else address, url)
+        self.reason = NOT_ASKED
         self.leader: str | None = None
         self._cycles: list[CycleSummary] = []
         self._decisions: list[dict[str, Any]] | None = None
         self._metrics = SchedulerMetrics()
         self._metrics_at = 0.0
         self._rate: float | None = None
-        self._leader_until = 0.0
         self._looked_at = -LOOKED_AT_SECONDS
         self._look = asyncio.Event()
 
@@ -81,33 +68,29 @@ class SchedulerLink:
     async def ask(self) -> bool:
         """Returns whether something is new."""
         before = (self.reason, self.leader, self._cycles[:1], self._metrics)
-        if time.monotonic() >= self._leader_until:
-            self._leader_until = time.monotonic() + LEADER_SECONDS
-            self.leader = await self._leader()
-        if self._url:
-            endpoint = self._client.endpoint
-            await self._read_metrics()
-            try:
-                cycles = await read_page(endpoint, self._url, CyclesPage)
-                decisions = await read_page(endpoint, self._url, DecisionsPage)
-                self._cycles, self._decisions, self.reason = cycles.cycles, merged(decisions.decisions), ""
-            except (KubeError, ConfigError, msgspec.DecodeError) as error:
-                self.reason = f"pages of the scheduler at {self._url} cannot be read: {error}"
-                self._cycles, self._decisions = [], None
+        self.leader = await self._leader()
+        await self._read_metrics()
+        try:
+            cycles = await self.pages.read(CyclesPage)
+            decisions = await self.pages.read(DecisionsPage)
+            self._cycles, self._decisions, self.reason = cycles.cycles, merged(decisions.decisions), ""
+        except PagesUnavailable as error:
+            self.reason = str(error)
+            self._cycles, self._decisions = [], None
         return before != (self.reason, self.leader, self._cycles[:1], self._metrics)
 
     async def _leader(self) -> str | None:
         try:
-            state = await read_state(self._client, self._address)
-        except (KubeError, ConfigError):
+            state = await self.pages.state()
+        except KubeError:
             return self.leader
         return state.leader if state is not None else None
 
     async def _read_metrics(self) -> None:
         now = time.monotonic()
         try:
-            found = await read_metrics(self._url)
-        except KubeError:
+            found = parse_metrics((await self.pages.read_bytes("/metrics")).decode(errors="replace"))
+        except PagesUnavailable:
             found = SchedulerMetrics()  # /metrics may need a token of its own
         if not found.leading:
             return  # the Service may lead to the leader next time
@@ -123,9 +106,7 @@ class SchedulerLink:
 
     async def last_cycle(self) -> bytes:
         """The input of its last cycle, as `navarch replay` reads it."""
-        if not self._url:
-            raise ConfigError(NOT_NAMED)
-        return await read_bytes(self._client.endpoint, self._url, "/debug/snapshot")
+        return await self.pages.read_bytes("/debug/snapshot")
 
     def summary(self) -> dict[str, Any]:
         times = sorted(cycle.seconds for cycle in self._cycles)

@@ -8,10 +8,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from navarch.kube.auth.tls import Tls
-from navarch.kube.client import Client
-from navarch.kube.connect import Endpoint
-
 _WRITES: Final = re.compile(r'^navarch_(?:binds|evictions|status_writes)_total\{.*result="([^"]*)".*\} ([0-9.e+]+)$', re.M)
 FAILED: Final = frozenset({"error", "failed", "given up"})
 """Results that count as a failed write."""
@@ -31,12 +27,6 @@ class SchedulerMetrics(Struct, frozen=True):
     p99: float | None = None
     leading: bool = True
     """False: a replica that stands by answered, which has decided nothing."""
-
-
-async def read_metrics(url: str) -> SchedulerMetrics:
-    address = Endpoint(url, tls=Tls() if url.startswith("https://") else None)
-    async with Client(address, attempts=1) as client:
-        return parse_metrics((await client.transport.request("GET", "/metrics")).decode(errors="replace"))
 
 
 def parse_metrics(text: str) -> SchedulerMetrics:

@@ -20,7 +20,7 @@ from navarch.engine.queue import Queue
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.model.resources import BoolArray, requests_from
-from navarch.model.spec import JobSpec, Shape, TaskSpec
+from navarch.model.spec import JobSpec, NodeSpec, Shape, TaskSpec
 
 pytestmark = pytest.mark.contained
 
@@ -207,3 +207,32 @@ def test_restarts_are_bounded_and_those_that_failed_are_told() -> None:
     assert record.warnings == [TOO_MANY]
     assert record.binds == []
     assert len(record.failures) == len(record.jobs) == MOST_RESTARTS + 1
+
+
+class BadNodes(Plugin):
+    """Fails on nodes named bad"""
+
+    name = "bad-nodes"
+
+    def job_valid(self, job: Job) -> None:
+        return None
+
+    def open(self) -> None:
+        for spec in self.session.nodes.specs:
+            self.read(spec)
+
+    def read(self, spec: NodeSpec) -> None:
+        if spec.name.startswith("bad"):
+            raise ValueError(spec.name)
+
+
+def test_more_faulty_nodes_than_restarts_are_left_out_over_several_cycles() -> None:
+    made = world("a")
+    for number in range(MOST_RESTARTS + 4):
+        made.node(f"bad{number:02}", cpu=64)
+    first = run(made, BadNodes)
+    assert (first.warnings[0], first.binds, len(first.node_failures)) == (TOO_MANY, [], MOST_RESTARTS + 1)
+    policy, registry = Policy(("allocate",), ((PluginOption("bad-nodes"),),)), Registry([BadNodes], [Allocate])
+    left_out = [failure.node for failure in first.node_failures]
+    second = decide(made.cluster.snapshot(), policy, registry, 0.0, left_out_nodes=left_out)
+    assert ([bind.node for bind in second.binds], len(second.node_failures)) == (["n"], 3)

@@ -27,6 +27,14 @@ def test_a_bind_stands_until_the_watch_shows_it() -> None:
     assert assumed.over(BOUND) == BOUND
 
 
+def test_predicted_numa_zones_last_until_the_watch_shows_the_pod() -> None:
+    zones = (("node-0", (("cpu", 1000),)),)
+    assumed = AssumedPods()
+    assumed.binds["u1"] = replace(bind(), numa_placement=zones)
+    assert assumed.over(PENDING).numa_placement == zones
+    assert assumed.over(BOUND).numa_placement == ()
+
+
 def test_a_pod_bound_elsewhere_is_where_the_api_says() -> None:
     assumed = AssumedPods()
     assumed.binds["u1"] = bind("n1")

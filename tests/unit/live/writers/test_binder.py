@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -9,9 +11,11 @@ from tests.worlds.live_parts.binder import Ends, Scene, scene, status
 from tests.worlds.live_parts.cluster_cache import pod, put
 from tests.worlds.live_parts.fake_pool import Submitted
 
+from navarch.kube.client import Client
 from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, ServerFault, Status, TooManyRequests, Unreachable
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.writers.bind_requests import BindRequests
 from navarch.live.writers.binder import binding
 from navarch.model.spec import BindRequestSpec, JobSpec, ObjectSpec
 from navarch.model.status import TaskStatus
@@ -121,6 +125,18 @@ def test_annotations_of_the_decision_are_part_of_the_binding() -> None:
     assert msgspec.json.decode(binding(bind).body)["metadata"]["annotations"] == {"volcano.sh/gpu-index": "0,1"}
 
 
+def test_predicted_numa_zones_are_part_of_the_binding_and_of_the_request() -> None:
+    placement = (("node-0", (("cpu", 1500), ("nvidia.com/gpu", 1000))),)
+    told = [{"zone": "node-0", "amount": {"cpu": "1500m", "nvidia.com/gpu": "1"}}]
+    bind = AssumedBind("uid-a", "default", "a", "n1", "j", 0.0, numa_placement=placement)
+    annotations = msgspec.json.decode(binding(bind).body)["metadata"]["annotations"]
+    assert msgspec.json.decode(annotations["kai.scheduler/numa-placement-predicted"]) == told
+    made = Scene(served=True)
+    requests = BindRequests(cast(Client, None), made.cache, lambda: True, enabled=True)
+    write = requests.write(bind)
+    assert write is not None and msgspec.json.decode(write.body)["spec"]["predictedNUMAZones"] == told
+
+
 def delegated() -> tuple[ClusterCache, Submitted, Ends, AssumedBind]:
     made = Scene(served=True)
     made.submitted.end()
@@ -193,7 +209,7 @@ async def test_what_is_not_for_kais_binder_is_bound_directly(dialect: str, serve
 async def test_a_pod_keeps_its_place_from_the_request_to_the_binding_whatever_is_shown_first() -> None:
     """Requests and pods are watched apart: that a request was carried out may be shown before the binding that it led to."""
     made, submitted, _, _ = delegated()
-    made.pods = {("default", "a"): pod("a")}
+    made.pods["default", "a"] = pod("a")
     submitted.end()
     for phase in ("", "Pending", "Succeeded"):
         request = BindRequestSpec("default", "a", "n1", phase=phase)

@@ -111,6 +111,23 @@ def test_a_moved_pod_is_told_from_one_that_stays() -> None:
     assert plugin.same_place(task, 0)
 
 
+def test_a_best_effort_node_takes_from_the_zone_that_covers_most_first() -> None:
+    session = pods(world("best-effort", "pod", {"cpu": 2}, {"cpu": 4}), 5)
+    place(session, "new", "n")
+    task = job_of(session, "new").tasks[0]
+    assert session.numa_placements[task] == (("zone-0", (("cpu", 1000),)), ("zone-1", (("cpu", 4000),)))
+    assert scores(session)["n"] == 0.0, "all zones together have less than the pod asks for"
+    place(session, "new", "n")
+    assert job_of(session, "new").tasks[1] not in session.zones, "nothing is predicted where it cannot be aligned"
+
+
+def test_a_node_that_does_not_align_what_the_pod_asks_for_counts_as_spread() -> None:
+    made = world("single-numa-node").pods("new", 1, cpu=1, gpu=1, qos="Burstable")
+    gpus = NodeNumaSpec("plain", "single-numa-node", "pod", zones(*[{"nvidia.com/gpu": 4}] * 4))
+    made.cluster.put_object("NodeResourceTopology", "", "plain", gpus)
+    assert scores(made.session(Numa)) == {"n": 50.0, "plain": 100.0}, "n does not report GPUs by zone"
+
+
 def test_devices_are_aligned_for_every_pod_and_ignored_resources_for_none() -> None:
     made = world("single-numa-node", "pod", {"cpu": 4, "nvidia.com/gpu": 1}, {"cpu": 4, "nvidia.com/gpu": 1})
     made.pods("new", 1, cpu=1, gpu=2, qos="Burstable")

@@ -14,7 +14,7 @@ from navarch.embedded.api.kinds.selectable_fields import SELECTABLE, reader
 from navarch.embedded.api.kinds.types import Shape, data, schemas, shape_of
 from navarch.object_types import Manifest
 
-UNSERVED_SUBRESOURCES = frozenset({"attach", "exec", "portforward", "proxy", "approval"})
+UNSERVED_SUBRESOURCES = frozenset({"attach", "exec", "portforward", "approval"})
 UNSERVED = frozenset({"componentstatuses"})
 NEEDS_VERSION = frozenset(
     {
@@ -229,10 +229,12 @@ def type_name(group: str, version: str, kind: str) -> str:
 def _builtin(group: str, version: str, entry: Manifest) -> Kind:
     response = entry["responseKind"]
     name = type_name(response.get("group") or group, response.get("version") or version, response["kind"])
-    subresources = {
-        each["subresource"]: each for each in entry.get("subresources", ()) if each["subresource"] not in UNSERVED_SUBRESOURCES
-    }
     plural = entry["resource"]
+    subresources = {
+        each["subresource"]: each
+        for each in entry.get("subresources", ())
+        if each["subresource"] not in UNSERVED_SUBRESOURCES and (plural, each["subresource"]) != ("nodes", "proxy")
+    }
     kind = Kind(
         group,
         version,
