@@ -13,7 +13,7 @@ from typing import Any
 from navarch.engine.policy import Policy
 from navarch.engine.reasons import Reason, dominant
 from navarch.explanation import admin_changes, user_changes
-from navarch.explanation.blockers import blocking_set
+from navarch.explanation.blockers import BlockingSet, blocking_set
 from navarch.explanation.changes import Changes
 from navarch.explanation.clauses import clauses_of
 from navarch.explanation.cluster_edits import lifted, with_weight
@@ -57,6 +57,8 @@ SHARED_FROM = 2000
 """With at least this many objects, trials share one reading of the input. Smaller inputs are read again for each trial."""
 _SEARCH_SHARE = 0.8
 """The part of the time that the search may take where a start time can be estimated; the rest is for that."""
+FIRST_ANSWERS = ("whether the dominant cause is the only one", "whether it starts alone", "nodes by clause")
+"""The parts of the search that come first: with them cause, order and nodes are answered."""
 NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
 
@@ -148,8 +150,9 @@ def explain_read(
     progress: Callable[[int, int], None] | None = None,
     history: Sequence[JobRun] = (),
     seed: int = 0,
+    reached: Callable[[Search, str], None] | None = None,
 ) -> Explanation:
-    """Explain a job among objects that have been read."""
+    """Explain a job among objects that have been read. `reached` is told each part of the search that has ended."""
     started = perf_counter()
     census = Census(read.given, read.run)
     key = job_key(census, job)
@@ -161,7 +164,7 @@ def explain_read(
     timed = may_know(census.run.cluster, history, job_deadlines(census.input.of_kind("Job")))
     search_seconds = seconds * _SEARCH_SHARE if timed else seconds
     limited = Trials(read.given, read.rules, follow, trials, search_seconds, progress=progress, shared=shared, key=key)
-    found = Search(census, key, limited).explain()
+    found = Search(census, key, limited, reached).explain()
     estimate_start(found, census, key, history, min(trials, RUNS), seconds - (perf_counter() - started), seed)
     found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
     return found
@@ -199,14 +202,16 @@ def estimate_start(
 class Search:
     """One explanation in the making. Sections come in the order of what they are worth."""
 
-    def __init__(self, census: Census, key: str, trials: Trials) -> None:
+    def __init__(self, census: Census, key: str, trials: Trials, reached: Callable[[Search, str], None] | None = None) -> None:
+        """`reached` is told each part of the search that has ended."""
+        self._reached = reached
         self.census, self.key, self.trials = census, key, trials
         self.subject: Subject = census.subject(key)
         self.answer = Explanation(self.subject.name, "pending", Cause("", ""))
         self._standing = self._at_first()
         self._other_units: list[Unit] | None = None
-        self.section_seconds: dict[str, float] = {}
-        """What each part of the search took, for benchmarks."""
+        self._guessed: list[BlockingSet] | None = None
+        """At most one; None: nothing was guessed yet."""
 
     def _at_first(self) -> Standing:
         tasks, spec = self.subject.tasks, self.subject.spec
@@ -243,20 +248,20 @@ class Search:
         self.changes = Changes(self.trials, self.subject, base)
         self._blocking: list[Unit] = []
         for name, part in (
-            ("whether the dominant cause is the only one", self._only),
-            ("whether it starts alone", self._alone),
+            (FIRST_ANSWERS[0], self._only),
+            (FIRST_ANSWERS[1], self._alone),
+            (FIRST_ANSWERS[2], self._clauses),
             ("whether it starts on the empty cluster", self._impossible),
-            ("nodes by clause", self._clauses),
             ("blocking jobs", self._blockers),
             ("what the user can change", self._user),
             ("what an administrator can change", self._admin),
         ):
-            started = perf_counter()
             try:
                 part()
             except Spent:
                 answer.not_established.append(name)
-            self.section_seconds[name] = perf_counter() - started
+            if self._reached is not None:
+                self._reached(self, name)
         answer.changes = _sorted(self.changes.found)
         answer.complete = not answer.not_established
         if answer.complete and answer.state == "pending" and not self._blocking and not any(each.starts for each in answer.changes):
@@ -373,7 +378,12 @@ class Search:
         return self._other_units
 
     def _impossible(self) -> None:
-        """Not impossible as long as it starts in any reading of "empty": without other pods, or without what makes pods as well."""
+        """Not impossible as long as it starts in any reading of "empty": without other pods, or without what makes pods as well. A job
+        that starts beside what runs, or when a few running jobs are gone, is not impossible either."""
+        if self.answer.order.starts_alone or self._few_blockers() is not None:
+            return
+        if not self.trials.left:
+            raise Spent
         pods = [each for unit in self._others() for each in unit.pods]
         workloads = [each for unit in self._others() for each in unit.workloads]
         makers = sorted({*workloads, *self._makers()})
@@ -391,11 +401,9 @@ class Search:
             return
         if not self.trials.left:
             raise Spent
-        others = self._others()
-        running = [unit for unit in others if unit.holds_nodes]
-        guesses = self._guesses() if len(running) > _MANY else []
-        found = None
-        for candidates in (*guesses, running, [*running, *(unit for unit in others if not unit.holds_nodes)]):
+        found = self._few_blockers()
+        running, waiting = self._running(), [unit for unit in self._others() if not unit.holds_nodes]
+        for candidates in (running, [*running, *waiting], waiting) if found is None else ():
             found = blocking_set(candidates, self._starts_without, self._may_start_without)
             if found is not None:
                 break
@@ -409,6 +417,20 @@ class Search:
         self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal, self._may_take(found.units))
         if not found.minimal:
             self.answer.not_established.append("whether each blocking job is needed")
+
+    def _running(self) -> list[Unit]:
+        return [unit for unit in self._others() if unit.holds_nodes]
+
+    def _few_blockers(self) -> BlockingSet | None:
+        """The blocking set that is guessed from room alone, where many jobs run; None: no guess is right."""
+        if self._guessed is None and len(self._running()) > _MANY:
+            self._guessed = []
+            for candidates in self._guesses():
+                found = blocking_set(candidates, self._starts_without, self._may_start_without)
+                if found is not None:
+                    self._guessed.append(found)
+                    break
+        return self._guessed[0] if self._guessed else None
 
     def _guesses(self) -> list[list[Unit]]:
         session = opened(self.census.run)

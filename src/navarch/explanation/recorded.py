@@ -57,10 +57,10 @@ class RecordedCycle:
     def close(self) -> None:
         """Nothing is shared, so nothing has to be given back."""
 
-    def decide(self) -> CycleRecord:
+    def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord:
         rules = self.rules
         snapshot = self.cluster.snapshot(rules.policy.semantics.node_order)
-        return decide(snapshot, rules.policy, rules.registry, self.now, uid=self._uid, devices=self._uid)
+        return decide(snapshot, rules.policy, rules.registry, self.now, uid=self._uid, devices=self._uid, proceed=proceed)
 
 
 def explain_recorded(
