@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs screenshots site man wheel wheel-test parity bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-slow lint format docs screenshots site site-version man wheel wheel-test parity bench envtest soak jitter explore fuzz lock sbom clean
 
 $(STAMP): pyproject.toml
 	@echo "Installing Navarch and what it needs into $(VENV); this happens once and takes about a minute."
@@ -44,6 +44,12 @@ $(SITE)/bin/mkdocs:
 	$(SITE)/bin/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 site: $(SITE)/bin/mkdocs
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
+
+# The site with one folder a version and a menu of versions, on the local branch gh-pages. Pushing it publishes it.
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+site-version: $(SITE)/bin/mkdocs
+	NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(SITE)/bin):$$PATH" $(SITE)/bin/mike deploy --update-aliases $(VERSION) latest
+	NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(SITE)/bin):$$PATH" $(SITE)/bin/mike set-default latest
 
 # Man pages of every command in build/man: man -l build/man/navarch-up.1
 man: $(STAMP)

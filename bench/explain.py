@@ -18,7 +18,8 @@ from typing import Any
 
 from bench.report import Figure, peak_memory_gib, show
 from navarch.engine.policy import PRESETS
-from navarch.explanation.explain import FIRST_ANSWERS, Search, explain_read, reading
+from navarch.explanation.explain import explain_read, reading
+from navarch.explanation.search import FIRST_ANSWERS, Search
 from navarch.offline.cycles import Cycles
 
 Object = dict[str, Any]
@@ -90,6 +91,7 @@ def main() -> None:
     parser.add_argument("--waiting", type=int, default=1000)
     parser.add_argument("--policy", default="volcano", choices=sorted(PRESETS))
     parser.add_argument("--job", default="w0017")
+    parser.add_argument("--seconds", type=float, default=5.0, help="search for so long; more on a machine that is shared")
     given = parser.parse_args()
     objects = cluster(given.nodes, given.waiting)
     started = perf_counter()
@@ -108,7 +110,7 @@ def main() -> None:
             first["wall"], first["cpu"], first["trials"] = perf_counter() - started, process_time() - cpu, search.trials.used
 
     started, cpu = perf_counter(), process_time()
-    found = explain_read(read, f"ns/{given.job}", reached=reached)
+    found = explain_read(read, f"ns/{given.job}", seconds=given.seconds, reached=reached)
     whole, whole_cpu = perf_counter() - started, process_time() - cpu
     size = f"{given.nodes:,} nodes, {given.nodes * PODS_A_NODE:,} running pods, {given.waiting:,} waiting jobs, {given.policy}"
     figures = [

@@ -18,7 +18,7 @@ from navarch.cli.install import RESOURCES
 from navarch.manifests.installation import Installation
 from navarch.object_types import Manifest
 
-EVERYTHING = {
+EVERYTHING: dict[str, Any] = {
     "image": {"repository": "r.example.com/navarch", "tag": "v9", "pullPolicy": "Always", "pullSecrets": [{"name": "reg"}]},
     "replicas": 3,
     "schedulerNames": ["navarch", "volcano", "kai-scheduler"],

@@ -61,7 +61,7 @@ async def test_a_crd_is_waited_for_until_the_server_answers_for_it_and_names_it(
         return 200, {}, {"metadata": {"name": "x"}, "spec": spec, "status": {"conditions": conditions}}
 
     established = crd([{"type": "Established", "status": "True"}])
-    unknown = (404, {}, status_body(404, "NotFound"))
+    unknown: tuple[int, dict[str, str], Any] = (404, {}, status_body(404, "NotFound"))
     api.script += [crd(None), established, unknown]
     api.script += [established, (200, {}, {"items": []}), unknown]  # answered for, and not named yet
     api.script += [established, (403, {}, status_body(403, "Forbidden")), (200, {}, {"resources": [{"name": "things"}]})]

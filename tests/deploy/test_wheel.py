@@ -4,12 +4,15 @@ Slow: it builds the wheel and installs all dependencies. `make wheel-test` runs 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Mapping
 from email.parser import Parser
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -34,8 +37,8 @@ def bin_folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
-def _run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+def _run(command: list[str], environment: Mapping[str, str] = MappingProxyType({})) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, env={**os.environ, **environment})
     assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
     return done.stdout
 
@@ -53,6 +56,21 @@ def test_the_metadata_say_what_it_is(wheel: Path) -> None:
 def test_a_cluster_comes_up_and_settles(bin_folder: Path, tmp_path: Path) -> None:
     command = [str(bin_folder / "navarch"), "up", "--until-settled", "--speed", "20", "--kubeconfig", str(tmp_path / "k")]
     assert "settled after" in _run(command).splitlines()[-1]
+
+
+@pytest.mark.parametrize("runner", ["uv", "pipx"])
+def test_it_runs_without_being_installed(wheel: Path, tmp_path: Path, runner: str) -> None:
+    """`uvx` and `pipx run`, as a user has them: installed from PyPI into an environment of their own."""
+    venv.create(tmp_path / "runner", with_pip=True)
+    programs = tmp_path / "runner" / "bin"
+    _run([str(programs / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", runner])
+    start = {
+        "uv": [str(programs / "uvx"), "--python", sys.executable, "--from", str(wheel), "navarch"],
+        "pipx": [str(programs / "pipx"), "run", "--python", sys.executable, "--spec", str(wheel), "navarch"],
+    }[runner]
+    folders = {"PIPX_HOME": str(tmp_path / "pipx"), "UV_CACHE_DIR": str(tmp_path / "uv")}
+    told = _run([*start, "up", "--until-settled", "--speed", "20", "--kubeconfig", str(tmp_path / "k")], folders)
+    assert "settled after" in told.splitlines()[-1]
 
 
 def test_a_plan_is_made_from_a_file(bin_folder: Path) -> None:

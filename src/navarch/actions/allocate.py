@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, RemainingWork, remaining_work
+from navarch.actions.equal_turns import EqualTurns, may_take_turns_together
 from navarch.actions.job_queues import JobHeap, Turns, admit_groups_without_pods, admitted, takes_part, waiting_tasks
 from navarch.actions.role_refusals import RoleRefusals
 from navarch.actions.task_heap import take_next
@@ -81,6 +82,7 @@ class Allocate(Action):
         session = self.session
         turns = Turns(session, jobs, self._refused_by_queue)
         in_turns = bool(session.implementing(JobTurn))
+        together = EqualTurns(session, turns, self._sorted_tasks) if may_take_turns_together(session) else None
         while (best := turns.next()) is not None:
             refusal = session.turn_refusal(best) if in_turns else None
             if refusal is not None:
@@ -88,6 +90,10 @@ class Allocate(Action):
                 turns.again(best.queue)
                 continue
             session.placing = best
+            if together is not None and together.take(best, jobs[best.queue.name]):
+                session.placing = None
+                turns.again(best.queue)
+                continue
             session.tried[best.key] = None
             if self._turn(best):
                 jobs[best.queue.name].push(best)
@@ -215,10 +221,7 @@ class Allocate(Action):
         session = self.session
         if _has_domains(job):
             return self._turn_in_domains(job)
-        tasks = self._tasks[job.row]
-        if job.row not in self._sorted:
-            self._sorted.add(job.row)
-            tasks = self._tasks[job.row] = session.sorted_tasks(tasks, reverse=True)  # taken from the end
+        tasks = self._sorted_tasks(job)
         statement = session.statement()
         if job.spec.topology is None:
             ready = self._place_tasks(job, tasks, statement)
@@ -232,6 +235,13 @@ class Allocate(Action):
         if not session.semantics.partial_gang_holds_nodes:
             statement.discard()
         return False
+
+    def _sorted_tasks(self, job: Job) -> list[int]:
+        """Its waiting tasks in reverse order, because they are taken from the end."""
+        if job.row not in self._sorted:
+            self._sorted.add(job.row)
+            self._tasks[job.row] = self.session.sorted_tasks(self._tasks[job.row], reverse=True)
+        return self._tasks[job.row]
 
     def _turn_in_domains(self, job: Job) -> bool:
         """A turn of a job with sub-groups, or with a topology demand."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cmp_to_key
 from typing import Any
 
@@ -39,6 +39,9 @@ class QueueHeap:
     def pop(self) -> Queue | None:
         return heapq.heappop(self._heap)[1] if self._heap else None
 
+    def __iter__(self) -> Iterator[Queue]:
+        return (queue for _, queue in self._heap)
+
 
 class JobHeap:
     """Jobs of one queue, best first."""
@@ -46,12 +49,21 @@ class JobHeap:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._heap: list[tuple[Any, Job]] = []
+        self.popped: Any = ()
+        """The key of the job that was popped last."""
 
     def push(self, job: Job) -> None:
-        heapq.heappush(self._heap, (self._session.job_order(job), job))
+        self.push_with(self._session.job_order(job), job)
+
+    def push_with(self, key: Any, job: Job) -> None:
+        """Push a job whose key is known."""
+        heapq.heappush(self._heap, (key, job))
 
     def pop(self) -> Job | None:
-        return heapq.heappop(self._heap)[1] if self._heap else None
+        if not self._heap:
+            return None
+        self.popped, job = heapq.heappop(self._heap)
+        return job
 
     def refuse(self, reason: Reason) -> None:
         """Remove all jobs and give them the reason."""
@@ -60,6 +72,10 @@ class JobHeap:
 
     def best(self) -> Job | None:
         return self._heap[0][1] if self._heap else None
+
+    def peek(self) -> tuple[Any, Job] | None:
+        """The best job with its key."""
+        return self._heap[0] if self._heap else None
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -94,6 +110,10 @@ class Turns:
             elif (best := self._jobs[queue.name].pop()) is not None:
                 return best
         return None
+
+    def is_last(self) -> bool:
+        """Whether no queue but the one that has its turn has jobs."""
+        return not any(len(self._jobs[queue.name]) for queue in self._queues)
 
     def again(self, queue: Queue) -> None:
         self._queues.push(queue)

@@ -69,6 +69,7 @@ Answer = Explanation | QueueExplanation | NodeExplanation
 @click.option("--metrics", metavar="FILE", help="Load of nodes, for policies that read it; see docs/plan.md.")
 @click.option("--trials", type=click.IntRange(min=1), default=200, show_default=True, help="Run the scheduler at most so often.")
 @click.option("--seconds", type=click.FloatRange(min=0.0), default=5.0, show_default=True, help="Search for about so long.")
+@click.option("--ask-extenders", is_flag=True, help="Ask the HTTP extenders of the policy in every trial.")
 @history_option
 @click.option("-o", "--output", type=click.Choice(("text", "json", "yaml")), default="text", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Explain without the objects that are not valid.")
@@ -89,6 +90,7 @@ def explain(
     metrics: str | None,
     trials: int,
     seconds: float,
+    ask_extenders: bool,
     history: Path | None,
     output: str,
     keep_going: bool,
@@ -139,10 +141,12 @@ def explain(
                         loads,
                         pool_key,
                         pool,
+                        ask_extenders,
                     )
                 gc.freeze()  # what was read stays: a collection during the search would look at all of it
                 if kind in ("queue", "node") and rest:
                     found = _of_queue(heap, rest) if kind == "queue" else _of_node(heap, rest)
+                    found.notes += heap.rules.not_asked
                 else:
                     found = explain_read(heap, name, trials, seconds, progress=progress, history=past)
                 found.notes += source.notes

@@ -16,6 +16,7 @@ would then not replay. The fields of objects are in `model/spec.py`: `job.spec`,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from navarch.engine.arguments import Argument, Arguments
@@ -47,6 +48,10 @@ class Plugin:
     simulator leaves out cycles that cannot start anything where all plugins of a policy say so."""
     namespaces_take_turns: ClassVar[bool] = False
     """Whether its job order gives each namespace of a queue its turn. A long backlog is then cut into batches in that order too."""
+    turns_in_one_step: ClassVar[bool] = False
+    """Whether its job order reads one job alone and does not fall while the job gets tasks, a job that it calls ready stays ready with
+    more tasks, and a queue that it calls overused stays so with more tasks. `allocate` then takes the turns of equal jobs in one step
+    (`actions/equal_turns.py`), with the same decisions."""
     keeps_order: ClassVar[bool] = False
     """Whether nothing behind the first waiting job of a queue may start before it (see `JobTurn`)."""
 
@@ -54,6 +59,11 @@ class Plugin:
         self.session = session
         self.option = option
         self.given = Arguments(self.arguments, option.arguments)
+
+    @staticmethod
+    def asked_servers(given: Arguments) -> Sequence[str]:
+        """URLs of the servers that it asks in a cycle (`points/conversation.py`). Commands that do not ask name them."""
+        return ()
 
     def open(self) -> None:
         """Called once, in policy order, before node functions are asked for and before the first action."""

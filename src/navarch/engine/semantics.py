@@ -108,6 +108,9 @@ class Semantics:
     zero_requests_must_fit: bool = switch(
         False, "a node whose cpu or memory is over-committed refuses even a task that requests none of it"
     )
+    every_resource_must_fit: bool = switch(
+        False, "a node that lacks any resource for what it holds or has promised refuses even a task that requests none of it"
+    )
     releasing_is_apart: bool = switch(
         False,
         "a task fits what is idle on a node or what is being released there, never the two together, and nodes of both kinds "

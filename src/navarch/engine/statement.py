@@ -85,6 +85,28 @@ class Statement:
         Returns the tasks that a plugin refuses there. If there are any, none of the tasks is placed."""
         return self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False, groups=groups)
 
+    def allocate_each(self, jobs: Sequence[Job], tasks: Sequence[int], nodes: Sequence[int], task: TaskClass) -> Mapping[int, Reason]:
+        """As `allocate` for one task of each of several jobs, `tasks[i]` of `jobs[i]`, in this order. The figures of nodes move
+        once."""
+        session, start = self.session, self.save_point()
+        where = np.array(nodes, dtype=np.intp)
+        rows, counts = np.unique(where, return_counts=True)
+        session.nodes.place(rows, counts, task.request, task.footprint, 1, pipelined=False)
+        moved = list(tasks)
+        session.status[moved] = ALLOCATED
+        session.node[moved] = where
+        session.residents_changed(tasks, nodes, joined=True)
+        for i, (job, row, node) in enumerate(zip(jobs, tasks, nodes)):
+            operation = Operation(ALLOCATED, PENDING, job, [row], [node], task, where[i : i + 1], _ONE)
+            self.operations.append(operation)
+            job.shift(PENDING, ALLOCATED, 1, task.request, task.best_effort)
+            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request))
+        if not session.vetoed:
+            return _NOTHING
+        vetoed, session.vetoed = session.vetoed, {}
+        self.roll_back(start)
+        return vetoed
+
     def pipeline(
         self,
         job: Job,
@@ -255,12 +277,23 @@ class Statement:
             session.status[moved] = operation.before
             session.node[moved] = operation.came_from
             job.shift(operation.kind, operation.before, count, task.request, task.best_effort)
+        if operation.came_from >= 0 and operation.came_from != operation.nodes[0]:
+            self._leave_place(operation, sign)
         session.residents_changed(operation.tasks, operation.nodes, joined=sign > 0)
         change = Change(job, operation.tasks, operation.nodes, task, task.request * count, pipelined, undone=sign < 0)
         if sign > 0:
             session.notify_allocate(change)
         else:
             session.notify_deallocate(change)
+
+    def _leave_place(self, operation: Operation, sign: int) -> None:
+        """Note the place that a moved task leaves, or forget it. A place that it left on its new node before is forgotten for good."""
+        places = self.session.left_places.setdefault(operation.tasks[0], {})
+        if sign > 0:
+            places.pop(operation.nodes[0], None)
+            places[operation.came_from] = operation.left
+        else:
+            places.pop(operation.came_from, None)
 
     def _release(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job
@@ -290,6 +323,8 @@ class Statement:
         if devices is not None and task in devices.groups:
             devices.leave_again(operation.task, task, operation.nodes[0])
         assert operation.job is not None
+        repeated, row = self.session.repeated_evictions, operation.job.row
+        repeated[row] = repeated.get(row, 0) - sign
         for plugin in self.session.implementing(EvictedAgain):
             plugin.on_evicted_again(operation.job, task, operation.nodes[0], sign)
 

@@ -19,9 +19,10 @@ import time
 from collections.abc import Callable
 
 from navarch.apis.dialect import Settings
-from navarch.engine.points.conversation import Exchange
+from navarch.engine.points.conversation import Exchange, not_asked
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
+from navarch.engine.policy.values import Policy
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.installed import installed
@@ -57,6 +58,7 @@ from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
+from navarch.live.prebind.binding_conditions import binding_timeout
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.extender_binds import ExtenderBinds
 from navarch.live.prebind.hooks import Hooks
@@ -155,7 +157,13 @@ class Scheduler:
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
-        self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
+        self.device_claims = DeviceClaims(
+            self.client,
+            self.cache,
+            lambda: self.informers.resources["ResourceClaim"],
+            timeout=lambda: binding_timeout(self.policy_file.policy),
+            clock=clock,
+        )
         self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
@@ -253,6 +261,8 @@ class Scheduler:
         """The last cycle left a part of the backlog to the next."""
         self._cycle_due = False
         """A cycle was due while another one waited for the answers of an extender."""
+        self._named_extenders_of: Policy | None = None
+        """The policy whose extenders a dry run has named as not asked."""
         self._stopping = asyncio.Event()
 
     # life
@@ -415,7 +425,11 @@ class Scheduler:
         batch = BATCH_PODS if self.dry_run is None else None
         policy, registry = self.policy_file.policy, self.policy_file.registry
         self.queue.set_backoff(*policy.backoff)
-        asks = self.dry_run is None  # an extender must not hear of placements that are not made
+        asks = self.dry_run is None or self.options.ask_extenders  # else an extender hears of placements that are not made
+        if not asks and policy is not self._named_extenders_of:
+            self._named_extenders_of = policy
+            for url in registry.asked_servers(policy):
+                log.warning("dry run: %s (--ask-extenders asks it)", not_asked(url))
         with self.watchdog.watch():
             cycle = self.core.decide(policy, registry, self.clock(), identity=self.identity[-12:], batch=batch, asks=asks)
         if cycle.record.question is not None or cycle.record.notices:

@@ -29,6 +29,7 @@ class Gang(Plugin):
     """A job runs when its minimum can, or not at all"""
 
     name = "gang"
+    turns_in_one_step = True
     says_scheduled = True
     waits_for_room = True
 

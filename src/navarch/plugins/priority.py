@@ -19,6 +19,7 @@ class Priority(Plugin):
     """Orders jobs and tasks by priority; lower priority is preemptable"""
 
     name = "priority"
+    turns_in_one_step = True
 
     def job_order(self, job: Job) -> OrderKey:
         return -job.priority

@@ -33,6 +33,7 @@ class Proportion(Plugin):
     """Divides the cluster among queues by weight"""
 
     name = "proportion"
+    turns_in_one_step = True
 
     def open(self) -> None:
         session = self.session

@@ -27,8 +27,35 @@ class Attribute(Part, frozen=True):
     version: str | None = None
 
 
+class CapacityRange(Part, frozen=True):
+    min: Quantity = None
+    max: Quantity = None
+    step: Quantity = None
+
+
+class CapacityPolicy(Part, frozen=True):
+    default: Quantity = None
+    valid_values: tuple[Quantity, ...] | None = None
+    valid_range: CapacityRange | None = None
+
+
 class Capacity(Part, frozen=True):
     value: Quantity = None
+    request_policy: CapacityPolicy | None = None
+
+
+class Counter(Part, frozen=True):
+    value: Quantity = None
+
+
+class CounterSetPart(Part, frozen=True):
+    name: str = ""
+    counters: dict[str, Counter] | None = None
+
+
+class CounterUse(Part, frozen=True):
+    counter_set: str = ""
+    counters: dict[str, Counter] | None = None
 
 
 class DeviceTaint(Part, frozen=True):
@@ -43,6 +70,12 @@ class DeviceBody(Part, frozen=True):
     taints: tuple[DeviceTaint, ...] | None = None
     node_name: str | None = None
     node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    allow_multiple_allocations: bool | None = None
+    consumes_counters: tuple[CounterUse, ...] | None = None
+    binds_to_node: bool | None = None
+    binding_conditions: tuple[str, ...] | None = None
+    binding_failure_conditions: tuple[str, ...] | None = None
 
 
 class Device(DeviceBody, frozen=True):
@@ -60,8 +93,11 @@ class SlicePart(Part, frozen=True):
     driver: str = ""
     node_name: str | None = None
     node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    per_device_node_selection: bool | None = None
     pool: Pool | None = None
     devices: tuple[Device, ...] | None = None
+    shared_counters: tuple[CounterSetPart, ...] | None = None
 
 
 class ResourceSlice(KubeObject, frozen=True):
@@ -94,12 +130,18 @@ class DeviceTaintRule(KubeObject, frozen=True):
     spec: RulePart | None = None
 
 
+class CapacityRequests(Part, frozen=True):
+    requests: dict[str, Quantity] | None = None
+
+
 class RequestBody(Part, frozen=True):
     device_class_name: str | None = None
     selectors: tuple[DeviceSelector, ...] | None = None
     allocation_mode: str | None = None
     count: Int64 | None = None
+    admin_access: bool | None = None
     tolerations: tuple[TolerationPart, ...] | None = None
+    capacity: CapacityRequests | None = None
 
 
 class Alternative(RequestBody, frozen=True):
@@ -132,6 +174,11 @@ class Result(Part, frozen=True):
     driver: str = ""
     pool: str = ""
     device: str = ""
+    admin_access: bool | None = None
+    share_id: str | None = msgspec.field(default=None, name="shareID")
+    consumed_capacity: dict[str, Quantity] | None = None
+    binding_conditions: tuple[str, ...] | None = None
+    binding_failure_conditions: tuple[str, ...] | None = None
 
 
 class Results(Part, frozen=True):

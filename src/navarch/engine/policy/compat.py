@@ -121,6 +121,7 @@ COMPAT: Mapping[str, Semantics] = {
         moved_share_leaves_ghost=True,
         queues_are_sorted_late=True,
         devices_are_counted=True,
+        every_resource_must_fit=True,
         cut_search_ends_action=True,
     ),
     "kube-scheduler": Semantics(next_step_is_told=False),

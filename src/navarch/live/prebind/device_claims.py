@@ -4,33 +4,41 @@ If a claim already has its devices, the pod is only added to its users. If the p
 the allocation with it if we made it and no other pod uses it. Pods that share a claim share what is assumed of it: the assumption
 lasts until the API shows all of them, and continues without a pod that is not bound.
 
+Some devices have binding conditions: the pod is bound once their driver has set all of them. If the driver says that it failed, or is
+silent for too long, the claim loses its devices, unless another pod uses them, and the pod is decided again.
+
 A claim is protected from deletion before it gets devices. The finalizer also tells the claims' controller which devices it has to free
 when the last pod has ended. Without it they would be held for as long as the claim exists.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
-from navarch.engine.record import ClaimAllocation
 from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
-from navarch.live.prebind import device_settings
+from navarch.live.prebind import binding_conditions
+from navarch.live.prebind.allocation_body import Slices, allocation, slices_by_pool
 from navarch.live.prebind.preparation import PreparationFailed
+from navarch.model.timestamps import rfc3339
 
 log = logging.getLogger(__name__)
 
 KIND = "ResourceClaim"
 PROTECTION = "resource.kubernetes.io/delete-protection"
 ATTEMPTS = 5
+LOOK = 1.0
+"""Seconds between two looks at binding conditions."""
 
 
 class _Use(Struct):
@@ -44,6 +52,8 @@ class _Use(Struct):
     """Its write was started: a write whose answer was lost may have been applied."""
     version: int | None = None
     """resourceVersion of our write."""
+    failed: bool = False
+    """Its devices did not become ready: it may not keep them."""
 
 
 class _Promised:
@@ -64,10 +74,21 @@ class _Promised:
 
 
 class DeviceClaims:
-    """`resource()` is the version of ResourceClaim that is served now."""
+    """`resource()` is the version of ResourceClaim that is served now. `timeout()`: how long a driver may take until the binding
+    conditions of a device are true. `clock`: seconds since the epoch."""
 
-    def __init__(self, client: Client, cache: ClusterCache, resource: Callable[[], Resource]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        cache: ClusterCache,
+        resource: Callable[[], Resource],
+        *,
+        timeout: Callable[[], float] = lambda: binding_conditions.BINDING_TIMEOUT,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._resource = resource
+        self._timeout = timeout
+        self._clock = clock
         self._client = client
         self._cache = cache
         self._uses: dict[str, list[_Use]] = {}
@@ -77,6 +98,8 @@ class DeviceClaims:
 
     def plan(self, cycle: Cycle) -> None:
         allocated = {each.claim: each for each in cycle.record.claims}
+        slices: Slices = slices_by_pool(self._cache.cluster.objects.get("ResourceSlice", {}).values()) if allocated else {}
+        now = rfc3339(self._clock()) if allocated else ""
         for bind in cycle.record.binds:
             task = self._cache.cluster.task(bind.uid)
             if task is None or not task.shape.claims:
@@ -86,8 +109,10 @@ class DeviceClaims:
                 found = allocated.get(f"{task.namespace}/{name}")
                 # Several pods may share a claim that is only now allocated: the first of them writes it.
                 claim = self._visible(task.namespace, name) or {}
-                allocation = self._allocation(found, claim, bind.node) if found else self._promised(task.namespace, name)
-                use = _Use(task.namespace, name, allocation, (claim.get("metadata") or {}).get("uid") or "")
+                given = self._promised(task.namespace, name)
+                if found is not None:
+                    given = allocation(found, claim, slices, self._device_class, now)
+                use = _Use(task.namespace, name, given, (claim.get("metadata") or {}).get("uid") or "")
                 uses.append(use)
                 self._assume(use, task.name, task.uid)
             self._uses[bind.uid] = uses
@@ -100,6 +125,30 @@ class DeviceClaims:
             except KubeError as error:
                 raise PreparationFailed(f"resource claim {use.name}: {error}") from error
             self._look(use)
+        await self._binding_conditions(bind)
+
+    async def _binding_conditions(self, bind: AssumedBind) -> None:
+        """Wait until the drivers say that all devices are ready for the pod."""
+        waiting = [use for use in self._uses[bind.uid] if binding_conditions.waits(self._visible(use.namespace, use.name) or {})]
+        began = self._clock()
+        while waiting:
+            use = waiting[0]
+            claim = self._cache.api_object(KIND, use.namespace, use.name)
+            if claim is None or not _is_meant(claim, use):
+                raise PreparationFailed(f"resource claim {use.name} is gone")
+            try:
+                if not self._cache.is_assumed(KIND, use.namespace, use.name) and binding_conditions.is_ready(claim):
+                    waiting.pop(0)
+                    continue
+                if self._clock() > (binding_conditions.allocated_at(claim) or began) + self._timeout():
+                    missing = ", ".join(binding_conditions.pending(claim))
+                    raise PreparationFailed(f"resource claim {use.name}: {missing} not true within {self._timeout():g} s")
+            except PreparationFailed:
+                use.failed = True
+                raise
+            if self._cache.assumed.binds.get(bind.uid) is not bind:
+                raise PreparationFailed("the pod is gone")
+            await asyncio.sleep(LOOK)
 
     async def undo(self, bind: AssumedBind) -> None:
         for use in self._uses.pop(bind.uid, ()):
@@ -149,47 +198,9 @@ class DeviceClaims:
         )
         return made
 
-    def _allocation(self, found: ClaimAllocation, claim: Mapping[str, Any], node: str) -> dict[str, Any]:
-        results = []
-        for device in found.devices:
-            result: dict[str, Any] = {
-                "request": device.request,
-                "driver": device.driver,
-                "pool": device.pool,
-                "device": device.device,
-            }
-            if device.admin_access:
-                result["adminAccess"] = True
-            if tolerated := device_settings.tolerations(claim, device.request):
-                result["tolerations"] = tolerated
-            results.append(result)
-        allocation: dict[str, Any] = {"devices": {"results": results}}
-        chosen = {device.request for device in found.devices}
-        if told := device_settings.config(claim, chosen, self._device_class):
-            allocation["devices"]["config"] = told
-        selector = self._reach(found, node)
-        if selector is not None:
-            allocation["nodeSelector"] = selector
-        return allocation
-
     def _device_class(self, name: str) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self._cache.cluster.objects.get("DeviceClass", {}).get(("", name)) or {}
         return found
-
-    def _reach(self, found: ClaimAllocation, node: str) -> dict[str, Any] | None:
-        """From where the devices can be used: this node only if any of them is a node's own."""
-        pools = {(device.driver, device.pool) for device in found.devices}
-        terms: list[dict[str, Any]] = []
-        for slice_ in self._cache.cluster.objects.get("ResourceSlice", {}).values():
-            spec = slice_.get("spec") or {}
-            if (spec.get("driver"), (spec.get("pool") or {}).get("name")) not in pools:
-                continue
-            if spec.get("nodeName") or spec.get("perDeviceNodeSelection"):
-                field = {"key": "metadata.name", "operator": "In", "values": [node]}
-                return {"nodeSelectorTerms": [{"matchFields": [field]}]}
-            if spec.get("nodeSelector"):
-                terms += [t for t in spec["nodeSelector"].get("nodeSelectorTerms") or () if t not in terms]
-        return {"nodeSelectorTerms": terms} if terms else None
 
     def _promised(self, namespace: str, name: str) -> dict[str, Any] | None:
         """The allocation of an earlier cycle that is still on its way to the claim."""
@@ -253,7 +264,7 @@ def _used(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, A
         raise PreparationFailed(f"resource claim {use.name} is being deleted")
     if use.allocation is None and not before.get("allocation"):
         raise PreparationFailed(f"resource claim {use.name} lost its devices")
-    if use.allocation is not None and before.get("allocation") not in (None, use.allocation):
+    if use.allocation is not None and before.get("allocation") and _results(before["allocation"]) != _results(use.allocation):
         raise PreparationFailed(f"resource claim {use.name} was allocated by another scheduler")
     return _with_user(before, use, bind.name, bind.uid)
 
@@ -266,9 +277,16 @@ def _unused(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str,
     if len(users) == len(status.get("reservedFor") or ()):
         return None
     status["reservedFor"] = users
-    if not users and use.allocation is not None:
+    if not users and (use.allocation is not None or use.failed):
         status.pop("allocation", None)
+        status.pop("devices", None)
     return status
+
+
+def _results(allocation: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """What identifies an allocation. A server that does not know a newer field drops it."""
+    results = (allocation.get("devices") or {}).get("results") or ()
+    return [tuple(each.get(key) for key in ("request", "driver", "pool", "device")) for each in results]
 
 
 def _is_meant(claim: Mapping[str, Any], use: _Use) -> bool:

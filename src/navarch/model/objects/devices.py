@@ -1,7 +1,7 @@
 """Dynamic resources: devices that drivers publish, classes of them, and claims on them, as values of the model.
 
 A cluster keeps ResourceSlices, DeviceClasses, ResourceClaims and DeviceTaintRules as decoded manifests. Attributes and capacities of a
-device stay as the API has them: only device selectors read them.
+device stay as the API has them: only device selectors read them. Amounts (capacities and counters) are whole billionths.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from navarch.model.objects.typed import of_kind
+from navarch.model.quantity import format_nano, parse_nano
 from navarch.model.selectors import read_node_selector, read_taint, read_toleration
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeTerm, Taint, Toleration
@@ -23,6 +24,34 @@ DeviceId = tuple[str, str, str]
 """(driver, pool, device name): what makes a device unique in a cluster."""
 
 
+Amounts = tuple[tuple[str, int], ...]
+"""(name, amount), in the order of names."""
+
+
+class RequestPolicy(Struct, frozen=True):
+    """Which amounts of a capacity one request may consume. An amount that is not valid is raised to the next valid one."""
+
+    default: int | None = None
+    values: tuple[int, ...] = ()
+    """Ascending."""
+    least: int | None = None
+    most: int | None = None
+    step: int | None = None
+
+
+class Capacity(Struct, frozen=True):
+    name: str
+    amount: int
+    policy: RequestPolicy | None = None
+
+
+class CounterSet(Struct, frozen=True):
+    """Of a slice: how much there is of each counter. Of a device: how much of it the device consumes."""
+
+    name: str
+    counters: Amounts
+
+
 class DeviceSpec(Struct, frozen=True, eq=False):
     name: str
     manifest: Mapping[str, Any]
@@ -31,6 +60,15 @@ class DeviceSpec(Struct, frozen=True, eq=False):
     node_name: str = ""
     all_nodes: bool = False
     node_selector: tuple[NodeTerm, ...] | None = None
+    capacity: tuple[Capacity, ...] = ()
+    shared: bool = False
+    """Several claims may have the device at once; each consumes part of its capacity."""
+    consumes: tuple[CounterSet, ...] = ()
+    """What the device takes from the counters of its pool while a claim has it."""
+    binds_to_node: bool = False
+    binding_conditions: tuple[str, ...] = ()
+    """The pod is bound once the driver has set all of them on the allocated device."""
+    binding_failure_conditions: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
     """Features of the device that are not modelled; it is never allocated."""
 
@@ -49,6 +87,8 @@ class ResourceSliceSpec(Struct, frozen=True, eq=False):
     per_device: bool = False
     """Each device says by itself where it can be reached."""
     devices: tuple[DeviceSpec, ...] = ()
+    counters: tuple[CounterSet, ...] = ()
+    """A slice has devices or counters of its pool, never both."""
 
 
 class DeviceClassSpec(Struct, frozen=True):
@@ -84,6 +124,8 @@ class DeviceDemand(Struct, frozen=True):
     count: int = 1
     admin_access: bool = False
     tolerations: tuple[Toleration, ...] = ()
+    capacity: Amounts = ()
+    """Capacity of each device that the request consumes."""
     alternatives: tuple[DeviceDemand, ...] = ()
     unsupported: tuple[str, ...] = ()
 
@@ -102,6 +144,14 @@ class AllocatedDevice(Struct, frozen=True):
     pool: str
     device: str
     admin_access: bool = False
+    shared: bool = False
+    """Other claims may have the device as well."""
+    share: str = ""
+    """The id that the API gives a share of a device; empty until it is written."""
+    consumed: tuple[tuple[str, str], ...] = ()
+    """Capacity that this share consumes, as quantities."""
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
 
     @property
     def id(self) -> DeviceId:
@@ -131,11 +181,41 @@ def _selectors(entries: Any) -> tuple[str, ...]:
     return tuple((entry.get("cel") or {}).get("expression") or "" for entry in entries or ())
 
 
+def _amounts(entries: Mapping[str, Any] | None) -> Amounts:
+    """Each entry is a quantity, or has it under `value`."""
+    found = ((name, parse_nano(entry["value"] if isinstance(entry, Mapping) else entry)) for name, entry in (entries or {}).items())
+    return tuple(sorted(found))
+
+
+def _counter_sets(entries: Any, name: str) -> tuple[CounterSet, ...]:
+    return tuple(CounterSet(each.get(name) or "", _amounts(each.get("counters"))) for each in entries or ())
+
+
+def _optional(entry: Any) -> int | None:
+    return None if entry is None else parse_nano(entry)
+
+
+def _policy(manifest: Mapping[str, Any] | None) -> RequestPolicy | None:
+    if not manifest:
+        return None
+    valid = manifest.get("validRange") or {}
+    return RequestPolicy(
+        default=_optional(manifest.get("default")),
+        values=tuple(sorted(parse_nano(value) for value in manifest.get("validValues") or ())),
+        least=_optional(valid.get("min")),
+        most=_optional(valid.get("max")),
+        step=_optional(valid.get("step")),
+    )
+
+
+def _capacity(name: str, entry: Any) -> Capacity:
+    if not isinstance(entry, Mapping):
+        return Capacity(name, parse_nano(entry))
+    return Capacity(name, parse_nano(entry["value"]), _policy(entry.get("requestPolicy")))
+
+
 def read_device(manifest: Mapping[str, Any]) -> DeviceSpec:
     body = manifest.get("basic") or manifest
-    features = [name for name in ("consumesCounters", "bindsToNode", "bindingConditions") if body.get(name)]
-    if body.get("allowMultipleAllocations"):
-        features.append("allowMultipleAllocations")
     return DeviceSpec(
         name=manifest.get("name") or "",
         manifest=manifest,
@@ -143,7 +223,13 @@ def read_device(manifest: Mapping[str, Any]) -> DeviceSpec:
         node_name=body.get("nodeName") or "",
         all_nodes=bool(body.get("allNodes")),
         node_selector=read_node_selector(body.get("nodeSelector")),
-        unsupported=tuple(features),
+        capacity=tuple(_capacity(name, entry) for name, entry in sorted((body.get("capacity") or {}).items())),
+        shared=bool(body.get("allowMultipleAllocations")),
+        consumes=_counter_sets(body.get("consumesCounters"), "counterSet"),
+        binds_to_node=bool(body.get("bindsToNode")),
+        binding_conditions=tuple(body.get("bindingConditions") or ()),
+        binding_failure_conditions=tuple(body.get("bindingFailureConditions") or ()),
+        unsupported=tuple(name for name in ("nodeAllocatableResourceMappings",) if body.get(name)),
     )
 
 
@@ -161,6 +247,7 @@ def read_slice(manifest: Mapping[str, Any]) -> ResourceSliceSpec:
         node_selector=read_node_selector(spec.get("nodeSelector")),
         per_device=bool(spec.get("perDeviceNodeSelection")),
         devices=tuple(read_device(device) for device in spec.get("devices") or ()),
+        counters=_counter_sets(spec.get("sharedCounters"), "name"),
     )
 
 
@@ -188,9 +275,7 @@ def read_demand(manifest: Mapping[str, Any]) -> DeviceDemand:
     """v1 puts a plain request under `exactly`; v1beta1 has its fields in the request itself."""
     body = manifest.get("exactly") or manifest
     mode = body.get("allocationMode") or "ExactCount"
-    unsupported = ["capacity requirements"] if (body.get("capacity") or {}).get("requests") else []
-    if mode not in ("ExactCount", "All"):
-        unsupported.append(f"allocationMode {mode}")
+    unsupported = [] if mode in ("ExactCount", "All") else [f"allocationMode {mode}"]
     return DeviceDemand(
         name=manifest.get("name") or "",
         device_class=body.get("deviceClassName") or "",
@@ -199,6 +284,7 @@ def read_demand(manifest: Mapping[str, Any]) -> DeviceDemand:
         count=int(body.get("count") or 1),
         admin_access=bool(body.get("adminAccess")),
         tolerations=tuple(read_toleration(each) for each in body.get("tolerations") or ()),
+        capacity=_amounts((body.get("capacity") or {}).get("requests")),
         alternatives=tuple(read_demand(each) for each in manifest.get("firstAvailable") or ()),
         unsupported=tuple(unsupported),
     )
@@ -213,6 +299,11 @@ def read_allocation(manifest: Mapping[str, Any]) -> Allocation:
             each.get("pool") or "",
             each.get("device") or "",
             bool(each.get("adminAccess")),
+            each.get("shareID") is not None,
+            each.get("shareID") or "",
+            tuple((name, format_nano(amount)) for name, amount in _amounts(each.get("consumedCapacity"))),
+            tuple(each.get("bindingConditions") or ()),
+            tuple(each.get("bindingFailureConditions") or ()),
         )
         for each in results
     )

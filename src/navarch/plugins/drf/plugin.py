@@ -29,6 +29,7 @@ class Drf(Plugin):
     """Orders jobs by their dominant share of the cluster"""
 
     name = "drf"
+    turns_in_one_step = True
     pods_count: ClassVar[bool] = True
     """Whether pods are a resource like any other, which many small pods can dominate."""
 

@@ -21,7 +21,8 @@ from navarch.model.objects.devices import ResourceClaimSpec
 from navarch.model.status import ON_NODE
 from navarch.object_types import ObjectKey
 from navarch.plugins.kai.amounts import KaiAmounts
-from navarch.plugins.predicates.devices.dynamic_resources import MOST_USERS, Claims, DynamicResources
+from navarch.plugins.predicates.devices.claims import Claims
+from navarch.plugins.predicates.devices.dynamic_resources import MOST_USERS, DynamicResources
 
 _UNDONE_BY = (Event.CLAIM_CHANGED, Event.POD_REMOVED)
 
@@ -115,18 +116,14 @@ class DynamicClaims(Plugin):
             claim = self.specs.get(key)
             if claim is None or claim.allocation is None or self.users.get(key):
                 continue
-            devices = [device.id for device in claim.allocation.devices if not device.admin_access]
             self.freed.setdefault(task, []).append(claim)
             self.specs[key] = replace(claim, allocation=None)
-            self.claims.taken.difference_update(devices)
-            self.claims.renew(devices)
+            self.claims.free(claim.allocation.devices)
 
     def _take_back(self, claim: ResourceClaimSpec) -> None:
         assert claim.allocation is not None
-        devices = [device.id for device in claim.allocation.devices if not device.admin_access]
         self.specs[claim.namespace, claim.name] = claim
-        self.claims.taken.update(devices)
-        self.claims.renew(devices)
+        self.claims.hold(claim.allocation.devices)
 
 
 def _wrong_queue(name: str, label: str | None, key: str, queue: str) -> str:

@@ -27,6 +27,7 @@ class KubeBatchProportion(Plugin):
     """Divides the cluster among queues by weight, as kube-batch does"""
 
     name = "proportion"
+    turns_in_one_step = True
     dialect = "kube-batch"
 
     def open(self) -> None:

@@ -25,6 +25,7 @@ from navarch.plugins.nodeorder.preferred_taints import PreferredTaints
 from navarch.plugins.nodeorder.soft_spread import SoftSpread
 from navarch.plugins.predicates.devices import dynamic_resources
 from navarch.plugins.predicates.devices.claimed_resources import ClaimedResources
+from navarch.plugins.predicates.devices.claims import Claims
 from navarch.plugins.predicates.nodes import affinity as node_affinity
 from navarch.plugins.predicates.nodes import name as node_name
 from navarch.plugins.predicates.nodes import ports, taints, unschedulable
@@ -276,7 +277,7 @@ class DynamicResources(_Filtering):
     arguments = (
         _WEIGHT,
         Argument("filterTimeout", "duration", 10.0, "the search for devices has its own bound", has_effect=False),
-        Argument("bindingTimeout", "duration", 600.0, "binding waits for devices as long as they are prepared", has_effect=False),
+        Argument("bindingTimeout", "duration", 600.0, "how long drivers may take until the binding conditions are true"),
     )
 
     def node_filters(self) -> list[NodeFilter]:
@@ -288,7 +289,7 @@ class DynamicResources(_Filtering):
 
     def close(self) -> None:
         if any(shape.claims for shape in self.session.snapshot.shapes):
-            self.session.shared(dynamic_resources.Claims).record()
+            self.session.shared(Claims).record()
 
 
 class NodeDeclaredFeatures(KubePlugin):

@@ -18,6 +18,7 @@ class Ageing(Plugin):
     """Jobs that have waited long go first"""
 
     name = "ageing"
+    turns_in_one_step = True
     arguments = (
         Argument("step", "duration", 6 * HOUR, "a job moves up when it has waited this long, and again after as long"),
         Argument("most", "int", 4, "steps that count", minimum=1),

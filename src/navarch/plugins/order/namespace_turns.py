@@ -23,6 +23,7 @@ class NamespaceTurns(Plugin):
     """Namespaces take turns inside a queue"""
 
     name = "namespace-turns"
+    turns_in_one_step = True
     namespaces_take_turns = True
 
     def open(self) -> None:

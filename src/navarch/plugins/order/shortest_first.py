@@ -19,6 +19,7 @@ class ShortestFirst(Plugin):
     """Orders jobs by how long they are expected to run, shortest first"""
 
     name = "shortest-first"
+    turns_in_one_step = True
     arguments = (Argument("default", "duration", None, "expected duration of jobs that do not say; none: they come last"),)
     waits_for_room = True
 

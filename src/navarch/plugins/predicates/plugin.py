@@ -10,7 +10,8 @@ from navarch.engine.arguments import Argument
 from navarch.engine.node_functions import NodeFilter, TaskClass, first_rejection
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
-from navarch.plugins.predicates.devices.dynamic_resources import Claims, DynamicResources
+from navarch.plugins.predicates.devices.claims import Claims
+from navarch.plugins.predicates.devices.dynamic_resources import DynamicResources
 from navarch.plugins.predicates.devices.unserved_cards import UnservedCards
 from navarch.plugins.predicates.nodes.affinity import NodeAffinity
 from navarch.plugins.predicates.nodes.pod_limit import PodNumber

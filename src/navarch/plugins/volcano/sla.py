@@ -19,6 +19,7 @@ class Sla(Plugin):
     """Lets jobs through once they have waited long enough"""
 
     name = "sla"
+    turns_in_one_step = True
     arguments = (Argument("sla-waiting-time", "duration", None, "longest wait of jobs that do not say"),)
 
     def open(self) -> None:

@@ -44,6 +44,7 @@ class Tdm(Plugin):
     """Shares nodes between services and batch work by the time of day"""
 
     name = "tdm"
+    turns_in_one_step = True
     arguments = (
         Argument("tdm.revocable-zone.*", "str", None, 'the window of a zone, "HH:MM-HH:MM" in UTC'),
         Argument("tdm.evict.period", "duration", 60.0, "how often a closed zone is cleared"),

@@ -16,6 +16,7 @@ from navarch.engine.record import ClaimAllocation
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.resources import Resource
+from navarch.live.prebind.allocation_body import allocation
 from navarch.live.prebind.device_claims import ATTEMPTS, KIND, PROTECTION, DeviceClaims
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.objects.devices import AllocatedDevice
@@ -33,7 +34,7 @@ class Rival:
         self.writes = 0
 
     async def get(self, resource: Resource, name: str, **options: Any) -> Object:
-        found = await self.client.get(resource, name, **options)
+        found: Object = await self.client.get(resource, name, **options)
         if self.times:
             self.times -= 1
             label = {"metadata": {"labels": {"written": f"{self.times}"}}}
@@ -304,7 +305,7 @@ async def test_all_that_a_driver_must_know_is_written_with_its_devices(world: Se
     found = ClaimAllocation(
         "default/c", "", "n1", (AllocatedDevice("r", "d", "n1", "g0", True), AllocatedDevice("q", "d", "n1", "g1"))
     )
-    devices = world.claims._allocation(found, asked, "n1")["devices"]
+    devices = allocation(found, asked, {}, lambda name: {}, "")["devices"]
     assert devices["results"] == [
         {"request": "r", "driver": "d", "pool": "n1", "device": "g0", "adminAccess": True, "tolerations": [taint]},
         {"request": "q", "driver": "d", "pool": "n1", "device": "g1"},

@@ -118,7 +118,7 @@ ARGS: Mapping[str, Fields] = {
     ),
     "DynamicResources": (
         Argument("filterTimeout", "duration", 10.0, "the search for devices has its own bound", has_effect=False),
-        Argument("bindingTimeout", "duration", 600.0, "binding waits for devices as long as they are prepared", has_effect=False),
+        Argument("bindingTimeout", "duration", 600.0, "how long drivers may take until the binding conditions are true"),
     ),
 }
 """Plugins that are absent take no arguments."""

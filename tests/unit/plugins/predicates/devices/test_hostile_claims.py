@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import navarch
-from navarch.plugins.predicates.devices import dynamic_resources, selectors
+from navarch.plugins.predicates.devices import claims, selectors
 from navarch.plugins.predicates.devices.cel.selector import compile_selector
+from navarch.plugins.predicates.devices.search import Search
 from navarch.testing.builders import node, pod
 
 RESOURCE = "resource.k8s.io/v1"
@@ -89,7 +90,7 @@ def test_a_costly_selector_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_namespaces_have_allowances_of_their_own() -> None:
     """Each evaluation costs 500,000: ten of them exhaust the allowance of the first namespace, and of that one alone."""
-    dear = "[1,2,3,4,5,6,7,8,9,0].all(a, " * 5 + "true" + ")" * 5
+    dear = "[1,2,3,4,5,6,7,8,9,0].all(a, " * 5 + "true" + ")" * 5 + ' && device.attributes["d"].half == 2'
     one, two = claim("c", dear), claim("c", dear)
     two["metadata"]["namespace"] = "other"
     second = user("p", "c")
@@ -102,21 +103,21 @@ def test_namespaces_have_allowances_of_their_own() -> None:
 
 def test_the_search_for_devices_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty of forty devices agree in the attribute: there is no set of twenty-one, and there are millions to try."""
-    steps = []
-    run = dynamic_resources.Search.run
+    steps: list[int] = []
+    run = Search.run
 
-    def counted(self: Any) -> Any:
+    def counted(self: Search) -> Any:
         try:
             return run(self)
         finally:
             steps.append(self.steps)
 
-    monkeypatch.setattr(dynamic_resources.Search, "run", counted)
+    monkeypatch.setattr(Search, "run", counted)
     bad = claim("bad", count=21, constraints=[{"matchAttribute": "d/half"}])
     objects = [*world(60, 40), bad, user("a-bad", "bad"), claim("good"), user("good", "good")]
     record = navarch.plan(objects, policy="navarch").records[0]
     assert [bind.pod for bind in record.binds] == ["default/good"]
-    assert sum(steps) <= dynamic_resources.STEPS_BEYOND + dynamic_resources.FREE_STEPS * len(steps)
+    assert sum(steps) <= claims.STEPS_BEYOND + claims.FREE_STEPS * len(steps)
     assert "60 cannot allocate all claims: there are too many combinations of devices to try" in words(record, "a-bad")
 
 

@@ -1,0 +1,261 @@
+"""The claims of one cycle: which devices they hold, where those that wait can be satisfied, and what placements reserve.
+
+Answers are kept by what claims ask for, not by claim: pods of one template share them. One search answers for all nodes of the same
+profile that have the same devices in use (see profiles.py), and a placement renews only the nodes that reach the devices it took.
+Placements of a cycle reserve their devices, an undo gives them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from msgspec import Struct, field
+
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.record import ClaimAllocation
+from navarch.engine.session import Session
+from navarch.model.objects.devices import AllocatedDevice, ResourceClaimSpec, device_classes, resource_claims
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.status import TaskStatus
+from navarch.object_types import ObjectKey
+from navarch.plugins.predicates.devices.pools import Published, device_pools
+from navarch.plugins.predicates.devices.profiles import NodeProfiles, UsedPlaces
+from navarch.plugins.predicates.devices.search import MOST_ALTERNATIVES, STEPS, ClaimFailure, Search, Solution, read_requests
+from navarch.plugins.predicates.devices.usage import DeviceUsage
+from navarch.plugins.predicates.nodes.columns import kept, node_columns
+from navarch.plugins.predicates.pods.placed_pods import placed_pods
+
+FREE_STEPS = 256
+"""Of the search on one node. Claims without constraints take one or two a device."""
+STEPS_BEYOND = 200_000
+"""Of all searches of a namespace in a cycle, beyond the free ones: claims whose constraints cannot be met try every combination."""
+CANNOT = "cannot allocate all claims"
+CUT = "cannot allocate all claims: there are too many combinations of devices to try"
+
+
+class Outcome(Struct):
+    """The answer of one search: a solution, or why there is none."""
+
+    solution: Solution | None = None
+    failure: ClaimFailure | None = None
+    text: str = CANNOT
+
+
+class ClaimOutlook(Struct):
+    """For one set of claim contents: which outcome holds on each node, and when each node was last looked at."""
+
+    profile: IntArray
+    looked_at: IntArray
+    outcome: IntArray
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def solution(self, node: int) -> Solution | None:
+        return self.outcomes[int(self.outcome[node])].solution
+
+    def possible(self) -> BoolArray:
+        found = np.array([each.solution is not None for each in self.outcomes], dtype=bool)
+        out: BoolArray = found[self.outcome]
+        return out
+
+    def rank(self) -> IntArray:
+        found = np.array([each.solution.rank if each.solution is not None else 0 for each in self.outcomes], dtype=np.int64)
+        out: IntArray = found[self.outcome]
+        return out
+
+
+class Reserved(Struct):
+    """What the placement of a task took."""
+
+    claims: list[tuple[ObjectKey, tuple[AllocatedDevice, ...]]]
+
+    def devices(self) -> list[AllocatedDevice]:
+        return [device for _, devices in self.claims for device in devices]
+
+
+class Claims:
+    """One object a session."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        snapshot = session.snapshot
+        size = len(session.nodes)
+        self.pools = device_pools(snapshot)
+        session.record.warnings += self.pools.unreadable
+        self.claims = resource_claims(snapshot)
+        self.classes = device_classes(snapshot)
+        held = (each for claim in self.claims.values() if claim.allocation is not None for each in claim.allocation.devices)
+        self.usage = DeviceUsage(self.pools, held)
+        self.used = UsedPlaces(self.pools, self.usage, size)
+        self.profiles = kept(snapshot, "device profiles", id(self.pools), lambda: NodeProfiles(self.pools, size))
+        self._local: IntArray = np.zeros(size, dtype=np.int64)
+        """By node: changes when a device that only this node reaches is taken or given back."""
+        self._shared: IntArray = np.zeros(int(self.pools.groups.max(initial=0)) + 1, dtype=np.int64)
+        """By set of shared pools: changes when a device of one of them is taken or given back."""
+        self.allocated: dict[ObjectKey, BoolArray] = {}
+        """Claims that this cycle allocated -> nodes that reach their devices."""
+        self.reserved: dict[int, Reserved] = {}
+        self._outlooks: dict[object, ClaimOutlook] = {}
+        self._steps_left: dict[str, int] = {}
+        """Namespace -> steps that its searches may still take beyond the free ones."""
+        placed_pods(session).listen(self._moved)
+
+    def of(self, task: TaskClass) -> list[ResourceClaimSpec]:
+        found = [self.claims.get((task.namespace, name)) for _, name in task.shape.claims]
+        return [claim for claim in found if claim is not None]
+
+    def waiting(self, task: TaskClass) -> list[ResourceClaimSpec]:
+        return [c for c in self.of(task) if c.allocation is None and (c.namespace, c.name) not in self.allocated]
+
+    def reachable(self, task: TaskClass) -> BoolArray:
+        """Nodes that reach the devices of every claim that has some."""
+        columns = node_columns(self.session.snapshot)
+        out = np.ones(len(columns), dtype=bool)
+        for claim in self.of(task):
+            here = self.allocated.get((claim.namespace, claim.name))
+            if here is not None:
+                out &= here
+            elif claim.allocation is not None and claim.allocation.node_selector is not None:
+                out &= columns.terms(claim.allocation.node_selector)
+        return out
+
+    def outlook(self, task: TaskClass) -> ClaimOutlook | None:
+        """Where the claims that wait can be satisfied now; None: none waits."""
+        waiting = self.waiting(task)
+        if not waiting:
+            return None
+        key = tuple((claim.requests, claim.constraints) for claim in waiting)
+        found = self._outlooks.get(key)
+        if found is None:
+            found = self._outlooks[key] = self._new_outlook(key, waiting)
+        stamp = self._local + self._shared[self.pools.groups]
+        stale = np.flatnonzero(found.looked_at != stamp)
+        if len(stale):
+            # Nodes that share pools have the same shared devices in use, and profiles tell shared devices apart.
+            alike = found.profile[stale] * (int(self.used.number.max(initial=0)) + 1) + self.used.number[stale]
+            _, first, group = np.unique(alike, return_index=True, return_inverse=True)
+            before = len(found.outcomes)
+            found.outcomes += [self._search(waiting, node) for node in stale[first].tolist()]
+            found.outcome[stale] = before + group
+            found.looked_at[stale] = stamp[stale]
+        return found
+
+    def _new_outlook(self, key: object, waiting: Sequence[ResourceClaimSpec]) -> ClaimOutlook:
+        size = len(self.session.nodes)
+        requests = read_requests(waiting, self.classes)
+        never, outcome = np.full(size, -1, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        if requests is None:
+            return ClaimOutlook(np.zeros(size, dtype=np.int64), never, outcome)
+        return ClaimOutlook(self.profiles.of(key, waiting, requests), never, outcome)
+
+    def _search(self, waiting: Sequence[ResourceClaimSpec], node: int) -> Outcome:
+        namespace = waiting[0].namespace
+        left = self._steps_left.get(namespace, STEPS_BEYOND)
+        most = min(STEPS, FREE_STEPS + left)
+        search = Search(waiting, self.classes, self.pools.at.get(node, ()), self.usage, most, faulty=self.pools.faulty.get(node, ()))
+        try:
+            solution = search.run()
+        except ClaimFailure as failure:
+            return Outcome(failure=failure.with_traceback(None))
+        if search.steps > FREE_STEPS:
+            self._steps_left[namespace] = max(left - search.steps + FREE_STEPS, 0)
+        if solution is None and search.was_cut:
+            return Outcome(text=CUT)
+        if solution is None and search.unsupported:
+            text = f"{CANNOT}: Navarch does not support devices with {', '.join(search.unsupported)}"
+            return Outcome(text=text)
+        return Outcome(solution)
+
+    def preference(self, task: TaskClass) -> IntArray:
+        """By node: what the alternatives of requests are worth, summed over all claims of the pod."""
+        outlook = self.outlook(task)
+        if outlook is None:
+            return np.zeros(len(self.session.nodes), dtype=np.int64)
+        out: IntArray = outlook.rank() + sum(_worth(claim) for claim in self.of(task) if claim.allocation is not None)
+        return out
+
+    def record(self) -> None:
+        """Allocations of pods that are bound in this cycle. The binder writes them to the claims first."""
+        session = self.session
+        for row, reserved in sorted(self.reserved.items(), key=lambda entry: session.task(entry[0]).key):
+            if session.status[row] == TaskStatus.BINDING:
+                node = session.nodes.names[session.node[row]]
+                for (namespace, name), devices in reserved.claims:
+                    found = ClaimAllocation(f"{namespace}/{name}", session.task(row).uid, node, devices)
+                    session.record.claims.append(found)
+
+    # reservations
+
+    def _moved(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
+        if not task.shape.claims:
+            return
+        for row, node in zip(tasks, nodes):
+            if step > 0:
+                self._reserve(task, row, node)
+            else:
+                self._give_back(row)
+
+    def _reserve(self, task: TaskClass, row: int, node: int) -> None:
+        waiting = self.waiting(task)
+        outlook = self.outlook(task) if waiting else None
+        solution = outlook.solution(node) if outlook is not None else None
+        if solution is None:
+            return
+        reach = self.pools.at.get(node, [])
+        reserved = Reserved([])
+        for claim, chosen in zip(waiting, solution.chosen):
+            key = (claim.namespace, claim.name)
+            here = np.ones(len(self.session.nodes), dtype=bool)
+            for each in chosen:
+                here &= self._usable_from(node, reach[each.place])
+            self.allocated[key] = here
+            reserved.claims.append((key, tuple(each.allocated(reach[each.place]) for each in chosen)))
+        self.reserved[row] = reserved
+        self.hold(reserved.devices())
+
+    def _usable_from(self, node: int, device: Published) -> BoolArray:
+        here = np.zeros(len(self.session.nodes), dtype=bool)
+        here[node if device.spec.binds_to_node else device.nodes] = True
+        return here
+
+    def _give_back(self, row: int) -> None:
+        reserved = self.reserved.pop(row, None)
+        if reserved is not None:
+            for key, _ in reserved.claims:
+                self.allocated.pop(key, None)
+            self.free(reserved.devices())
+
+    def hold(self, devices: Sequence[AllocatedDevice]) -> None:
+        for device in devices:
+            self.usage.add(device)
+        self._renew(devices)
+
+    def free(self, devices: Sequence[AllocatedDevice]) -> None:
+        for device in devices:
+            self.usage.remove(device)
+        self._renew(devices)
+
+    def _renew(self, devices: Iterable[AllocatedDevice]) -> None:
+        """Search the nodes that reach these devices again. A device that no slice offers any more is reached by no node, though a
+        claim may still hold it."""
+        for device in devices:
+            known = self.pools.by_id.get(device.id) if not device.admin_access else None
+            if known is None:
+                continue
+            if known.local:
+                node = int(known.nodes[0])
+                self.used.renew(node)
+                self._local[node] += 1
+            else:
+                self._shared[self.pools.groups_of[known.pool.number]] += 1
+
+
+def _worth(claim: ResourceClaimSpec) -> int:
+    """What the alternatives of an allocated claim are worth."""
+    had = {device.request for device in claim.allocation.devices} if claim.allocation is not None else set()
+    return sum(
+        MOST_ALTERNATIVES - index
+        for request in claim.requests
+        for index, alternative in enumerate(request.alternatives)
+        if f"{request.name}/{alternative.name}" in had
+    )

@@ -1,0 +1,76 @@
+"""What claims hold of the published devices: whole devices, shares of capacity, and the counters of pools.
+
+A device that no slice offers any more may still be held. It counts as taken, and it uses no counters. A device with administrative
+access is never held: others use it at the same time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from navarch.model.objects.devices import AllocatedDevice, DeviceId
+from navarch.model.quantity import parse_nano
+from navarch.plugins.predicates.devices.pools import CounterName, DevicePools
+
+_NOTHING: Mapping[str, int] = {}
+
+
+class DeviceUsage:
+    def __init__(self, pools: DevicePools, held: Iterable[AllocatedDevice] = ()) -> None:
+        self.pools = pools
+        self.taken: Counter[DeviceId] = Counter()
+        """Device -> claims that hold it as a whole."""
+        self.shares: Counter[DeviceId] = Counter()
+        self.consumed: dict[DeviceId, Counter[str]] = {}
+        """Device -> capacity that its shares consume."""
+        self.counters: dict[int, Counter[CounterName]] = {}
+        """Pool -> counters that held devices consume."""
+        for device in held:
+            self.add(device)
+
+    def holds(self, device: DeviceId) -> bool:
+        return device in self.taken or device in self.shares
+
+    def capacity_in_use(self, device: DeviceId) -> Mapping[str, int]:
+        return self.consumed.get(device, _NOTHING)
+
+    def add(self, device: AllocatedDevice) -> None:
+        if device.admin_access:
+            return
+        id_ = device.id
+        if not self.holds(id_):
+            self._count(id_, 1)
+        if not device.shared:
+            self.taken[id_] += 1
+            return
+        self.shares[id_] += 1
+        if device.consumed:
+            consumed = self.consumed.setdefault(id_, Counter())
+            for name, amount in device.consumed:
+                consumed[name] += parse_nano(amount)
+
+    def remove(self, device: AllocatedDevice) -> None:
+        if device.admin_access:
+            return
+        id_, held = device.id, self.shares if device.shared else self.taken
+        if id_ not in held:
+            return
+        held[id_] -= 1
+        if not held[id_]:
+            del held[id_]
+        if device.shared and device.consumed:
+            consumed = self.consumed[id_]
+            for name, amount in device.consumed:
+                consumed[name] -= parse_nano(amount)
+            if not any(consumed.values()):
+                del self.consumed[id_]
+        if not self.holds(id_):
+            self._count(id_, -1)
+
+    def _count(self, device: DeviceId, sign: int) -> None:
+        known = self.pools.by_id.get(device)
+        if known is not None and known.spec.consumes:
+            used = self.counters.setdefault(known.pool.number, Counter())
+            for name, amount in known.counters:
+                used[name] += sign * amount
