@@ -86,8 +86,7 @@ def read(kind: type[PodHandler], raw: list[msgspec.Raw], nodes: int) -> float:
     for number in range(nodes):
         core.cache.put(NodeSpec(f"node-{number}", allocatable=allocatable))
     handler = kind(core.cache, PODS, lambda *reported: None)
-    store: ObjectStore[Pod] = ObjectStore(handler)
-    handler.store = store.objects
+    store: ObjectStore[Pod] = ObjectStore(handler, objects=core.cache.pods)
     decoder = ObjectDecoder(Pod)
     gc.collect()
     started = process_time()

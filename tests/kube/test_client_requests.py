@@ -104,7 +104,7 @@ async def test_whoever_names_a_number_of_attempts_gets_no_more(api: SmallApi, cl
     refusal = status_body(429, "TooManyRequests")
     for _ in range(3):
         api.script.append((429, {"Retry-After": "0"}, refusal))
-    words = ({},) if method == "create" else ("n", {})
+    words: tuple[Any, ...] = ({},) if method == "create" else ("n", {})
     with pytest.raises(TooManyRequests):
         await getattr(client, method)(NODES, *words, attempts=2)
     assert len(api.requests) == 2

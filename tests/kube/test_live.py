@@ -208,8 +208,8 @@ async def test_two_electors_on_one_lease(live: Live) -> None:
             await asyncio.Event().wait()
 
         lock = ApiLeaseLock(live.client, live.namespace, "navarch")
-        times = {"lease_duration": 600.0, "renew_deadline": 400.0, "retry_period": 0.2}
-        await Elector(lock, name, rng=random.Random(seed), **times).run(lead)
+        elector = Elector(lock, name, rng=random.Random(seed), lease_duration=600.0, renew_deadline=400.0, retry_period=0.2)
+        await elector.run(lead)
 
     a_leads, b_leads = asyncio.Event(), asyncio.Event()
     a = asyncio.create_task(elect("a", 1, a_leads))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +207,7 @@ async def test_a_write_whose_time_is_up_in_the_queue_takes_no_other_with_it(ahea
     async with pooled(lambda request: gate if request.path.endswith("plug") else reply(200), connections=1) as (pool, server):
         told: dict[str, Outcome] = {}
         for name, timeout in (("plug", 3600.0), ("hasty", 5.0), ("calm", 3600.0)):
-            pool.submit(post(name, timeout=timeout), lambda outcome, name=name: told.update({name: outcome}))
+            pool.submit(post(name, timeout=timeout), partial(told.__setitem__, name))
         await server.asked(1)
         ahead(6.0)
         await until(lambda: told)

@@ -85,7 +85,8 @@ class Fullest(NodeScorer):
     name, scope = "fullest", Scope.ROW
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        return at.used[CPU] * 100.0 / np.maximum(at.allocatable[CPU], 1) + at.requested[MEMORY] / 3e9
+        score: FloatArray = at.used[CPU] * 100.0 / np.maximum(at.allocatable[CPU], 1) + at.requested[MEMORY] / 3e9
+        return score
 
 
 class OddRows(NodeScorer):
@@ -95,7 +96,8 @@ class OddRows(NodeScorer):
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         rows = np.arange(at.used.shape[1]) if isinstance(at.rows, slice) else at.rows
-        return (rows % 2) * 20.0 - at.used[CPU] / 100
+        score: FloatArray = (rows % 2) * 20.0 - at.used[CPU] / 100
+        return score
 
 
 class OwnCount(NodeScorer):
@@ -108,7 +110,8 @@ class OwnCount(NodeScorer):
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         more = 0 if at.added is None else at.added
-        return -np.abs(self.seen[task.number % 2][at.rows] + more - 2.0)
+        score: FloatArray = -np.abs(self.seen[task.number % 2][at.rows] + more - 2.0)
+        return score
 
 
 class Distance(NodeScorer):

@@ -14,7 +14,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
-from navarch.cli.cluster.running_policy import running_policy
 from navarch.cli.cluster.source import read_source
 from navarch.cli.cluster.state_option import state_option
 from navarch.cli.history_file import history_option
@@ -41,6 +40,7 @@ from navarch.offline.node_metrics import metrics_file
 from navarch.offline.plan import PlanError
 from navarch.offline.replay import RecordingError, read
 from navarch.views.published_state import StateAddress
+from navarch.views.running_policy import running_policy
 
 EXAMPLES = """\b
 Examples:
@@ -69,6 +69,7 @@ Answer = Explanation | QueueExplanation | NodeExplanation
 @click.option("--metrics", metavar="FILE", help="Load of nodes, for policies that read it; see docs/plan.md.")
 @click.option("--trials", type=click.IntRange(min=1), default=200, show_default=True, help="Run the scheduler at most so often.")
 @click.option("--seconds", type=click.FloatRange(min=0.0), default=5.0, show_default=True, help="Search for about so long.")
+@click.option("--ask-extenders", is_flag=True, help="Ask the HTTP extenders of the policy in every trial.")
 @history_option
 @click.option("-o", "--output", type=click.Choice(("text", "json", "yaml")), default="text", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Explain without the objects that are not valid.")
@@ -89,6 +90,7 @@ def explain(
     metrics: str | None,
     trials: int,
     seconds: float,
+    ask_extenders: bool,
     history: Path | None,
     output: str,
     keep_going: bool,
@@ -138,8 +140,10 @@ def explain(
                         loads,
                         pool_key,
                         pool,
+                        ask_extenders,
                     )
                     found = _of_queue(heap, rest) if kind == "queue" else _of_node(heap, rest)
+                    found.notes += heap.rules.not_asked
                 else:
                     found = explain_job(
                         source.documents,
@@ -157,6 +161,7 @@ def explain(
                         metrics=loads,
                         progress=progress,
                         history=history or (),
+                        ask_extenders=ask_extenders,
                     )
                 found.notes += source.notes
     except ConfigError as error:

@@ -93,6 +93,10 @@ class Session(PluginRunner):
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
         self.out_of_view: set[int] = set()
         """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
+        self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
+        """Task row -> node -> shared devices: places that a moved task leaves. Its pod is there until it is gone."""
+        self.repeated_evictions: dict[int, int] = {}
+        """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many."""
         self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
         """(R,): by how much a request may exceed the free resources of a node and still fit; zeros in strict mode."""
         if self.semantics.overcommitted_nodes_are_out:

@@ -277,12 +277,23 @@ class Statement:
             session.status[moved] = operation.before
             session.node[moved] = operation.came_from
             job.shift(operation.kind, operation.before, count, task.charge, task.best_effort)
+        if operation.came_from >= 0 and operation.came_from != operation.nodes[0]:
+            self._leave_place(operation, sign)
         session.residents_changed(operation.tasks, operation.nodes, joined=sign > 0)
         change = Change(job, operation.tasks, operation.nodes, task, task.charge * count, pipelined, undone=sign < 0)
         if sign > 0:
             session.notify_allocate(change)
         else:
             session.notify_deallocate(change)
+
+    def _leave_place(self, operation: Operation, sign: int) -> None:
+        """Note the place that a moved task leaves, or forget it. A place that it left on its new node before is forgotten for good."""
+        places = self.session.left_places.setdefault(operation.tasks[0], {})
+        if sign > 0:
+            places.pop(operation.nodes[0], None)
+            places[operation.came_from] = operation.left
+        else:
+            places.pop(operation.came_from, None)
 
     def _release(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job
@@ -312,6 +323,8 @@ class Statement:
         if devices is not None and task in devices.groups:
             devices.leave_again(operation.task, task, operation.nodes[0])
         assert operation.job is not None
+        repeated, row = self.session.repeated_evictions, operation.job.row
+        repeated[row] = repeated.get(row, 0) - sign
         for plugin in self.session.implementing(EvictedAgain):
             plugin.on_evicted_again(operation.job, task, operation.nodes[0], sign)
 

@@ -78,12 +78,14 @@ def explain(
     progress: Callable[[int, int], None] | None = None,
     history: str | Path | Sequence[JobRun] = (),
     seed: int = 0,
+    ask_extenders: bool = False,
 ) -> Explanation:
     """Explain a job among decoded manifests. The arguments are those of `navarch.plan`, and so are the errors.
 
     `job`: `[namespace/]name`, `pod/name`, or the name of a workload. At most `trials` trials are run, for about `seconds`; what was
     not established by then is listed, and `complete` is False. `history`: the file of `navarch run --history`, or its rows, from which
-    the start time is estimated; `seed` chooses its draws. Raises `NotFound` where there is no such job, `HistoryError` where the file
+    the start time is estimated; `seed` chooses its draws. `ask_extenders`: ask the HTTP extenders of the policy in every trial; else
+    `notes` names them. Raises `NotFound` where there is no such job, `HistoryError` where the file
     cannot be read.
     """
     started = perf_counter()
@@ -99,6 +101,7 @@ def explain(
         metrics,
         node_pool_label_key,
         partition_label_value,
+        ask_extenders,
     )
     found = explain_read(read, job, trials, seconds, progress=progress, history=past, seed=seed)
     found.seconds = round(perf_counter() - started, 3)
@@ -125,12 +128,13 @@ def reading(
     metrics: Mapping[str, Any] | None = None,
     node_pool_label_key: str = "",
     partition_label_value: str = "",
+    ask_extenders: bool = False,
 ) -> Reading:
     registry = installed(read_directories(plugin_dirs))
     chosen = read_policy(policy, registry)
     moment = None if now is None else read_moment(now)
     settings = settings_for(chosen, scheduler_names, namespace_as_queue, node_pool_label_key, partition_label_value)
-    rules = Rules(chosen, registry, settings, moment, metrics or {})
+    rules = Rules(chosen, registry, settings, moment, metrics or {}, asks=ask_extenders)
     documents, mistakes = read_objects(objects)
     run = Cycles(documents, rules)
     mistakes += [*run.inventory.mistakes, *run.metrics_mistakes]
@@ -164,6 +168,7 @@ def explain_read(
     found = Search(census, key, limited).explain()
     estimate_start(found, census, key, history, min(trials, RUNS), seconds - (perf_counter() - started), seed)
     found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
+    found.notes += read.rules.not_asked
     return found
 
 

@@ -99,6 +99,7 @@ def explain_recorded(
     limited = Trials(given, rules, lambda _: key, trials, seconds, progress=progress, run_of=without, most_cycles=1)
     found = Search(census, key, limited).explain()
     estimate_start(found, census, key, past, min(trials, RUNS), seconds - (perf_counter() - started), seed)
+    found.notes += rules.not_asked
     found.notes.append("from a recorded cycle: changes of objects are not tried")
     if recording.held:
         found.notes.append(f"{len(recording.held)} jobs slept in that cycle; here they are tried")

@@ -17,15 +17,18 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.apis.errors import ObjectError
 from navarch.apis.registry import KINDS
 from navarch.engine.cycle import decide
+from navarch.engine.points.conversation import Exchange, Manifest
 from navarch.engine.record import CycleRecord
 from navarch.explanation.documents import Input, identify
 from navarch.explanation.subject import Census
 from navarch.ingest.absent_jobs import absent
 from navarch.ingest.groups import is_shadow
 from navarch.ingest.pod_reader import queue_of
+from navarch.ingest.spec_manifests import manifest_of
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.object_types import ReadOnlyManifest
+from navarch.offline.asking import decide_asking
 from navarch.offline.cycles import Cycles, settle
 from navarch.offline.inventory import Inventory
 from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
@@ -139,13 +142,22 @@ class SharedRun:
             settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self._number += 1
         snapshot = self.cluster.snapshot(rules.policy.semantics.node_order)
-        record = decide(snapshot, rules.policy, rules.registry, self.now, uid=f"cycle-{self._number}", report_all=False)
+        uid = f"cycle-{self._number}"
+
+        def run(exchanges: list[Exchange] | None) -> CycleRecord:
+            return decide(snapshot, rules.policy, rules.registry, self.now, uid=uid, report_all=False, exchanges=exchanges)
+
+        record = decide_asking(run, self._manifest, asks=rules.asks)
         jobs = self.cluster.jobs
         row = jobs.rows.of.get(self._key)
         if row is not None and not any(each.job == self._key for each in record.jobs):
-            record.jobs.append(absent(self._key, jobs.specs[row], jobs.counts[row].tolist()))
+            required = not self.inventory.settings.shadow_groups
+            record.jobs.append(absent(self._key, jobs.specs[row], jobs.counts[row].tolist(), group_required=required))
         self._last = record
         return record
+
+    def _manifest(self, place: Manifest) -> Any:
+        return manifest_of(self.cluster, place.kind, place.namespace, place.name, place.uid)
 
     def _remember(self, record: CycleRecord) -> None:
         moved = [bind.uid for bind in record.binds] + [each.uid for each in record.evictions]

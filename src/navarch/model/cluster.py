@@ -162,6 +162,12 @@ class Cluster:
         row = self.tasks.rows.of.get(uid)
         return None if row is None else self.tasks.specs[row]
 
+    def first_task(self, job: str) -> TaskSpec | None:
+        """The task of a job that arrived first; None: it has none."""
+        row = self.jobs.rows.of.get(job)
+        task = None if row is None else next(iter(self.jobs.tasks[row]), None)
+        return None if task is None else self.tasks.specs[task]
+
     def _unidentify(self, row: int) -> None:
         identity = int(self.tasks.labels[row])
         self._identity_uses[identity] -= 1

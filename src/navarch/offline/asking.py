@@ -1,4 +1,4 @@
-"""Extenders are asked for cycles without a cluster: `plan` is a shell that may ask."""
+"""Extenders are asked for cycles without a cluster: `plan` is a shell that asks, and `explain` one that asks on request."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from typing import Any
 from navarch.engine.points.conversation import Exchange, Manifest
 from navarch.engine.record import CycleRecord
 from navarch.kube.extenders import Extenders, converse
+
+
+def decide_asking(
+    decide: Callable[[list[Exchange] | None], CycleRecord], manifest: Callable[[Manifest], Any], *, asks: bool
+) -> CycleRecord:
+    """Run a cycle, and ask what it asks if it may."""
+    record = decide([] if asks else None)
+    return ask_extenders(record, decide, manifest) if record.question is not None or record.notices else record
 
 
 def ask_extenders(

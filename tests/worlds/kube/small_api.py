@@ -238,8 +238,8 @@ class SmallApi:
         self.watchers.append(entry)
         self.watch_started.set()
         try:
-            while (line := await watcher.queue.get()) is not None:
-                await reply.write(line)
+            while (event := await watcher.queue.get()) is not None:
+                await reply.write(event)
         finally:
             self.watchers.remove(entry)
         if watcher.cut and request.transport is not None:
@@ -252,4 +252,4 @@ def _peer_name(request: web.Request) -> str | None:
     certificate = connection.getpeercert() if connection is not None else None
     if not certificate:
         return None
-    return next(value for part in certificate["subject"] for name, value in part if name == "commonName")
+    return next(str(value) for part in certificate["subject"] for name, value in part if name == "commonName")

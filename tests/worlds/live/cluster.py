@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import yaml
 from msgspec.structs import replace
@@ -43,8 +43,25 @@ LEFT_BEHIND = [
     Resource("resource.k8s.io", "v1", "resourceclaims"),
     Resource("", "v1", "persistentvolumeclaims"),
 ]
-LASTING = {"leader_elect": True, "lock_namespace": "default", "lease_duration": 3600.0, "renew_deadline": 1800.0, "retry_period": 0.2}
-"""A lease that no slow machine loses: who leads next leads because it was given back."""
+
+
+class LeaseOptions(TypedDict, total=False):
+    """The options of a scheduler that elects a leader."""
+
+    leader_elect: bool
+    lock_namespace: str
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
+
+
+def lasting(lock_namespace: str = "default") -> LeaseOptions:
+    """A lease that no slow machine loses: the next leader leads because the lease was given back."""
+    return LeaseOptions(
+        leader_elect=True, lock_namespace=lock_namespace, lease_duration=3600.0, renew_deadline=1800.0, retry_period=0.2
+    )
+
+
 IMPATIENT = Patience(retry_first=0.02, retry_longest=0.5, absent_longest=0.5)
 OPTIONS = RunOptions(listen="", leader_elect=False, seed=7)
 

@@ -69,6 +69,7 @@ class Seen:
     """A cache with nodes, what it is shown, and the step that prepares volumes for what its cycles decide."""
 
     def __init__(self, client: Client, *nodes: str, timeout: float = 600.0) -> None:
+        self.volumes: Volumes
         self.cache: ClusterCache = cache(on_volumes_changed=lambda: self.volumes.look())[0]
         for name in nodes or ("n0",):
             manifest = {"metadata": {"name": name, "labels": {HOST: name}}, "status": {"allocatable": {"cpu": "8", "pods": "10"}}}

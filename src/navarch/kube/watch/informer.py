@@ -143,8 +143,11 @@ class Informer(Generic[T]):
         patience: Patience | None = None,
         rng: random.Random | None = None,
         at_once: bool = False,
+        objects: dict[ObjectKey, T] | None = None,
     ) -> None:
-        """`at_once`: the handler receives the objects of the first list as they come, and not at its end. Then at most one chunk or
+        """`objects`: the dict to keep the store in, if another part shares it.
+
+        `at_once`: the handler receives the objects of the first list as they come, and not at its end. Then at most one chunk or
         page of whole objects is in memory. If the list breaks off, the next one is compared with what came."""
         self._at_once = at_once
         self.resource = resource
@@ -162,7 +165,7 @@ class Informer(Generic[T]):
         self._rng = rng or random.Random()
         self._decoder = ObjectDecoder(type, salvage)
         self._on_bad = on_bad
-        self._mirror = ObjectStore(handler, self._count_bad)
+        self._mirror = ObjectStore(handler, self._count_bad, objects)
         self._backoff = Backoff(first=self._patience.retry_first, cap=self._patience.retry_longest, rng=self._rng)
         self._version = ""  # empty: all objects are needed first
         self._watch_list = True
@@ -175,7 +178,7 @@ class Informer(Generic[T]):
         self._retry = asyncio.Event()
 
     @property
-    def store(self) -> dict[tuple[str, str], T]:
+    def store(self) -> dict[ObjectKey, T]:
         return self._mirror.objects
 
     @property

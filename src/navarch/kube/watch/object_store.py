@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from navarch.kube.watch.decoding import BadObject, Change, HasMetadata, Metadata, key_of
 from navarch.object_types import ObjectKey
@@ -52,10 +52,10 @@ def log_bad(metadata: Metadata, error: Exception) -> None:
 
 
 class ObjectStore(Generic[T]):
-    """`objects` by (namespace, name); `bad` holds the metadata of bad objects."""
+    """`objects` by (namespace, name), in the given dict if its owner shares it; `bad` holds the metadata of bad objects."""
 
-    def __init__(self, handler: Handler[T], on_bad: OnBad = log_bad) -> None:
-        self.objects: dict[ObjectKey, T] = {}
+    def __init__(self, handler: Handler[T], on_bad: OnBad = log_bad, objects: dict[ObjectKey, T] | None = None) -> None:
+        self.objects: Final = {} if objects is None else objects
         self.bad: dict[ObjectKey, Metadata] = {}
         self._handler = handler
         self._added_all: Callable[[Sequence[T]], None] | None = getattr(handler, "added_all", None)

@@ -138,7 +138,7 @@ def test_each_placement_counts_for_the_next_pod() -> None:
 
 def test_a_pod_without_a_feature_that_is_modelled_is_never_placed_by_guess() -> None:
     device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
-    device_class["spec"] = {"extendedResourceName": "example.com/gpu"}  # type: ignore[assignment]
+    device_class["spec"] = {"extendedResourceName": "example.com/gpu"}
     plan = decided(node("n1").cpu("4"), device_class, pod("a").request("example.com/gpu", 1))
     assert not binds(plan)
     assert "1 node(s) offer example.com/gpu only as devices to be claimed, which Navarch does not support" in said(plan, "a")

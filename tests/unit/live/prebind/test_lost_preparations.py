@@ -74,6 +74,7 @@ async def test_devices_that_were_allocated() -> None:
 
 
 async def test_each_volume_that_comes_is_told() -> None:
+    volumes: Volumes
     made, _ = cache(on_volumes_changed=lambda: volumes.look())
     made.put(node("n1"))
     told = asyncio.Queue[AssumedBind]()

@@ -99,7 +99,8 @@ def test_pods_are_alike_if_their_claims_say_the_same_and_were_made_for_them() ->
 
 
 def test_devices_are_free_when_the_allocation_goes() -> None:
-    has, lacks = {"status": {"allocation": {"devices": {}}}}, {"status": {}}
+    has: dict[str, Any] = {"status": {"allocation": {"devices": {}}}}
+    lacks: dict[str, Any] = {"status": {}}
     assert [
         releases_devices(has, lacks),
         releases_devices(has, None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -177,10 +178,9 @@ def test_no_room_stays_empty_that_one_of_the_family_could_use(seed: int) -> None
                 del waiting[name]
                 queue.forget(name)
             else:
-                number, requests = name.split("-"), tuple(requests.items())
-                queue.add_unschedulable(
-                    name, (Event.POD_REMOVED,), 1, 0.0, equivalence=number[0], requests=requests, created=float(number[1])
-                )
+                kind, number = name.split("-")
+                asked = tuple(requests.items())
+                queue.add_unschedulable(name, (Event.POD_REMOVED,), 1, 0.0, equivalence=kind, requests=asked, created=float(number))
 
     cycle()
     for _ in range(60):
@@ -191,12 +191,12 @@ def test_no_room_stays_empty_that_one_of_the_family_could_use(seed: int) -> None
         assert not [name for name, requests in waiting.items() if fits(requests)]
 
 
-def job(name: str, **more: object) -> JobSpec:
-    return JobSpec(f"ns/{name}", "q", 1, "ns", name, created=float(len(name)), **more)  # type: ignore[arg-type]
+def job(name: str, **more: Any) -> JobSpec:
+    return JobSpec(f"ns/{name}", "q", 1, "ns", name, created=float(len(name)), **more)
 
 
-def pod(name: str, **more: object) -> TaskSpec:
-    return TaskSpec(uid=name, namespace="ns", name=name, shape=shape(cpu=1), job=f"ns/{name}", **more)  # type: ignore[arg-type]
+def pod(name: str, **more: Any) -> TaskSpec:
+    return TaskSpec(uid=name, namespace="ns", name=name, shape=shape(cpu=1), job=f"ns/{name}", **more)
 
 
 def key(of: JobSpec, *tasks: TaskSpec, label_keys: frozenset[str] = frozenset()) -> object:

@@ -167,7 +167,7 @@ def test_nobody_sleeps_who_would_be_bound(seed: int) -> None:
                 world.gang(f"gang-{step}-{number}", *rng.choice(gangs))
                 continue
             requests, app, lonely = rng.choice(kinds)
-            more = {"affinity": AWAY_FROM_WORK} if lonely else {}
+            more: dict[str, Any] = {"affinity": AWAY_FROM_WORK} if lonely else {}
             world.put(f"pod-{step}-{number}", requests, app=app, **more)
         there = [task for task in world.cache.cluster.tasks.specs if task is not None and task.node and task.name != "filler"]
         for task in rng.sample(there, min(len(there), rng.randint(0, 2))):

@@ -39,7 +39,6 @@ class World:
         self.policy, self.plugins = file.policy, file.registry
         self.emitted: list[Instruction] = []
         self.core = LiveCore(settings_for(self.policy, ("navarch",)), self.emitted.append)
-        self.core.cache.pods = {}
         self.core.cache.put(node("n1"))
         self.core.start_leading(0.0)
         self.registry = CollectorRegistry()
