@@ -135,7 +135,8 @@ class Cluster:
             if was >= 0:
                 self.nodes.occupy(was, request, spec.shape.footprint, -1, releasing=left)
         if job >= 0 and before.status != spec.status:
-            self.jobs.move(job, before.status, spec.status, self.shapes.charge[: len(self.space), shape], self.shapes.best_effort[shape])
+            charge = self.shapes.charge[: len(self.space), shape]
+            self.jobs.move(job, before.status, spec.status, charge, self.shapes.best_effort[shape])
         self.tasks.restate(row, spec, node)
         if before.labels != spec.labels:
             self._unidentify(row)
