@@ -15,7 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
-from navarch.cli.cluster.running_policy import running_policy
 from navarch.cli.cluster.source import read_source
 from navarch.cli.cluster.state_option import state_option
 from navarch.cli.history_file import history_option
@@ -41,6 +40,7 @@ from navarch.offline.node_metrics import metrics_file
 from navarch.offline.plan import PlanError
 from navarch.offline.replay import RecordingError, read
 from navarch.views.published_state import StateAddress
+from navarch.views.running_policy import running_policy
 
 EXAMPLES = """\b
 Examples:

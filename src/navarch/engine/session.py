@@ -311,6 +311,7 @@ class Session(PluginRunner):
             shape=shape,
             shape_number=number,
             request=self.snapshot.shape_request[:, number],
+            charge=self.snapshot.shape_charge[:, number],
             scoring=np.array(shape.scoring, dtype=np.int64),
             footprint=np.array(shape.footprint, dtype=np.int64),
             best_effort=self.snapshot.shape_best_effort[number],

@@ -166,7 +166,8 @@ class SharedRun:
         jobs = self.cluster.jobs
         row = jobs.rows.of.get(self._key)
         if row is not None and not any(each.job == self._key for each in record.jobs):
-            record.jobs.append(absent(self._key, jobs.specs[row], jobs.counts[row].tolist()))
+            required = not self.inventory.settings.shadow_groups
+            record.jobs.append(absent(self._key, jobs.specs[row], jobs.counts[row].tolist(), group_required=required))
         self._last = record
         return record
 

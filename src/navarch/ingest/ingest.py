@@ -264,6 +264,11 @@ class Ingest:
             self._changes.queues_changed(implied=True)
         self._changes.job_removed(before, held=False)
 
+    def _remove_if_unmade(self, key: str) -> None:
+        """A disruption budget that made this job is gone."""
+        if key and not self.shadows.is_made(key):
+            self._remove_shadow_job(key)
+
     def _change_shadow_jobs(self, jobs: Iterable[JobSpec]) -> None:
         """Another object than their pods changed these jobs."""
         for job in jobs:
@@ -293,8 +298,10 @@ class Ingest:
                 self.cluster.put_namespace(spec)
                 self._namespace_changed(before, spec)
             case DisruptionBudgetSpec():
+                before_job = self.shadows.budget_job(spec.namespace, spec.name)
                 self.cluster.put_budget(spec)
                 self._change_shadow_jobs(self.shadows.put_budget(spec))
+                self._remove_if_unmade(before_job)
             case QuotaSpec():
                 quota = self.cluster.quotas.get((spec.namespace, spec.name))
                 self.cluster.put_quota(spec)
@@ -324,8 +331,10 @@ class Ingest:
                 self.cluster.remove_namespace(spec.name)
                 self._namespace_changed(before, None)
             case DisruptionBudgetSpec():
+                before_job = self.shadows.budget_job(spec.namespace, spec.name)
                 self.cluster.remove_budget(spec.namespace, spec.name)
                 self._change_shadow_jobs(self.shadows.remove_budget(spec.namespace, spec.name))
+                self._remove_if_unmade(before_job)
             case QuotaSpec():
                 quota = self.cluster.quotas.get((spec.namespace, spec.name))
                 self.cluster.remove_quota(spec.namespace, spec.name)

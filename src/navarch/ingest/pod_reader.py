@@ -108,7 +108,7 @@ class PodReader:
         group = group_of(pod)
         if group:
             job = f"{namespace}/{group}"
-        elif ours and self.settings.shadow_groups:
+        elif ours:
             job = _shadow_key(pod, namespace, owner)
         else:
             job = ""

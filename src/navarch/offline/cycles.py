@@ -138,7 +138,7 @@ def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
         spec = jobs.specs[row]
         if key in decided or (spec is None and not jobs.tasks[row]) or inventory.ingest.groups.is_foreign(key):
             continue
-        found.append(absent(key, spec, jobs.counts[row].tolist()))
+        found.append(absent(key, spec, jobs.counts[row].tolist(), group_required=not inventory.settings.shadow_groups))
     return found
 
 
