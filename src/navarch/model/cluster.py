@@ -93,7 +93,7 @@ class Cluster:
         job = self.jobs.row_for(spec.job) if spec.job else -1
         row = self.tasks.add(spec, shape=shape, job=job, node=node, labels=self._identify(spec))
         if job >= 0:
-            self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], 1)
+            self.jobs.count(job, row, spec.status, self.shapes.charge[: len(self.space), shape], self.shapes.best_effort[shape], 1)
 
     def add_tasks(self, specs: Sequence[TaskSpec]) -> None:
         """Add pods that the cluster does not have, in their order. The result is that of `put_task` for each."""
@@ -121,7 +121,8 @@ class Cluster:
         members = np.flatnonzero(jobs >= 0)
         if len(members):
             best_effort = np.array(self.shapes.best_effort, dtype=bool)[shapes[members]]
-            self.jobs.count_all(jobs[members], rows[members], status[members], requests[:, members], best_effort)
+            charges = self.shapes.charge[: len(self.space)].take(shapes[members], axis=1)
+            self.jobs.count_all(jobs[members], rows[members], status[members], charges, best_effort)
 
     def _restate(self, row: int, before: TaskSpec, spec: TaskSpec) -> None:
         """The fast path: only the pod's status or node changed. It moves the figures and keeps the rest, at half the cost."""
@@ -135,7 +136,8 @@ class Cluster:
             if was >= 0:
                 self.nodes.occupy(was, request, spec.shape.footprint, -1, releasing=left)
         if job >= 0 and before.status != spec.status:
-            self.jobs.move(job, before.status, spec.status, request, self.shapes.best_effort[shape])
+            charge = self.shapes.charge[: len(self.space), shape]
+            self.jobs.move(job, before.status, spec.status, charge, self.shapes.best_effort[shape])
         self.tasks.restate(row, spec, node)
         if before.labels != spec.labels:
             self._unidentify(row)
@@ -155,7 +157,7 @@ class Cluster:
         self._unidentify(row)
         self.tasks.drop(uid)
         if job >= 0:
-            self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], -1)
+            self.jobs.count(job, row, spec.status, self.shapes.charge[: len(self.space), shape], self.shapes.best_effort[shape], -1)
         self.shapes.release(shape)
 
     def task(self, uid: str) -> TaskSpec | None:
@@ -311,7 +313,8 @@ class Cluster:
             tasks=self._copies.of_tasks(self.tasks, back),
             jobs=self._copies.of_jobs(self.jobs),
             shapes=list(self.shapes.specs),
-            shape_request=_fitted(self.shapes.request, size, len(self.shapes.specs)),
+            shape_request=(request := _fitted(self.shapes.request, size, len(self.shapes.specs))),
+            shape_charge=_fitted(self.shapes.charge, size, len(self.shapes.specs)) if self.shapes.sharing else request,
             shape_best_effort=self.shapes.best_effort.copy(),
             shares_devices=bool(self.shapes.sharing),
             queues=dict(self.queues),
