@@ -84,7 +84,7 @@ class PodHandler:
         for unread, problem in self._cache.put_new_pods(whole):
             self._put_unread(unread, problem)
         placed = [pod.metadata for pod in whole if pod.spec.node_name]
-        self.store.update({(meta.namespace or "", meta.name): Pod(metadata=_who(meta)) for meta in placed})
+        self._cache.pods.update({(meta.namespace or "", meta.name): Pod(metadata=_who(meta)) for meta in placed})
 
     def updated(self, old: Pod, new: Pod, /) -> None:
         self._put(new, old)
