@@ -13,8 +13,11 @@ DRIVER = "d.example.com"
 
 
 class DeviceMaker:
-    def __init__(self, seed: int) -> None:
+    """`partitions`: some devices consume counters of their pool."""
+
+    def __init__(self, seed: int, *, partitions: bool = True) -> None:
         self.draw = Random(seed)
+        self.kinds = ("plain", "plain", "partitions", "shared", "shared partitions") if partitions else ("plain", "shared")
 
     def case(self, pods: int = 4) -> list[Object]:
         """Nodes, classes, slices, then claims and pods. Pods have different priorities; the first has the highest."""
@@ -40,7 +43,7 @@ class DeviceMaker:
     def _pool_kind(self) -> list[Object]:
         """Devices of one pool; the counters they consume come first."""
         draw = self.draw
-        kind = draw.choice(("plain", "plain", "partitions", "shared", "shared partitions"))
+        kind = draw.choice(self.kinds)
         counters = {"memory": {"value": str(draw.choice((4, 8)))}, "engines": {"value": "3"}}
         made: list[Object] = [{"sharedCounters": [{"name": "card", "counters": counters}]}] if "partitions" in kind else []
         for number in range(draw.randint(1, 4)):
@@ -56,7 +59,7 @@ class DeviceMaker:
                     used["engines"] = {"value": str(draw.randint(1, 2))}
                 device["consumesCounters"] = [{"counterSet": "card", "counters": used}]
             if "shared" in kind or draw.random() < 0.2:
-                device["capacity"] = {"memory": self._capacity()}
+                device["capacity"] = {"memory": self._capacity() if "shared" in kind else {"value": "8"}}
             if "shared" in kind:
                 device["allowMultipleAllocations"] = True
             made.append(device)
@@ -67,7 +70,7 @@ class DeviceMaker:
         found: Object = {"value": str(draw.choice((8, 12)))}
         policy = draw.choice(("none", "range", "values", "default"))
         if policy == "range":
-            found["requestPolicy"] = {"default": "2", "validRange": {"min": "2", "max": "10", "step": "2"}}
+            found["requestPolicy"] = {"default": "2", "validRange": {"min": "2", "max": "8", "step": "2"}}
         elif policy == "values":
             found["requestPolicy"] = {"default": "4", "validValues": ["1", "4", "6"]}
         return found
