@@ -8,15 +8,19 @@ from typing import Any
 from navarch.testing.builders import node, pod
 
 Object = dict[str, Any]
+IN_MEMORY = "<extended-resources>"
 API = "resource.k8s.io/v1"
 DRIVER = "d.example.com"
+EXTENDED = {"any": "deviceclass.resource.kubernetes.io/any", "fast": "example.com/fast"}
+"""Class -> the extended resource by which pods can ask for it."""
 
 
 class DeviceMaker:
-    """`partitions`: some devices consume counters of their pool."""
+    """`partitions`: some devices consume counters of their pool. `repeats`: several devices of one request may have to differ."""
 
-    def __init__(self, seed: int, *, partitions: bool = True) -> None:
+    def __init__(self, seed: int, *, partitions: bool = True, repeats: bool = True) -> None:
         self.draw = Random(seed)
+        self.repeats = repeats
         self.kinds = ("plain", "plain", "partitions", "shared", "shared partitions") if partitions else ("plain", "shared")
 
     def case(self, pods: int = 4) -> list[Object]:
@@ -25,6 +29,7 @@ class DeviceMaker:
         names = [f"n{number}" for number in range(draw.randint(1, 4))]
         objects: list[Object] = [dict(node(name).cpu(32).label("rack", draw.choice("ab"))) for name in names]
         objects += [self._class("any", ""), self._class("fast", f'device.attributes["{DRIVER}"].model == "a"')]
+        objects[-1]["spec"]["extendedResourceName"] = EXTENDED["fast"]
         alike = [self._pool_kind() for _ in range(2)]
         for name in names:
             objects += self._pool(name, {"nodeName": name}, draw.choice([*alike, self._pool_kind()]))
@@ -104,9 +109,19 @@ class DeviceMaker:
                 devices["constraints"] = [{kind: f"{DRIVER}/{draw.choice(('numa', 'model', 'index'))}"}]
                 if draw.random() < 0.4:
                     devices["constraints"][0]["requests"] = ["r0"]
+                if kind == "distinctAttribute" and not self.repeats:
+                    for body in (each.get("exactly") or {} for each in requests):
+                        body.update({"count": 1} if "count" in body else {})
             metadata = {"name": name, "namespace": "default", "uid": name}
             made.append({"apiVersion": API, "kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}})
         user = dict(pod(f"p{number}").cpu("1").priority(priority))
+        if draw.random() < 0.2:
+            amount = {EXTENDED[draw.choice(("any", "fast"))]: str(draw.choice((1, 1, 2)))}
+            resources = user["spec"]["containers"][0]["resources"]
+            resources["requests"] |= amount
+            resources["limits"] = amount
+            if draw.random() < 0.7:
+                return [user]
         user["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": name} for name in names]
         return [*made, user]
 
@@ -133,6 +148,18 @@ class DeviceMaker:
         if draw.random() < 0.2:
             found["tolerations"] = [{"key": "broken", "operator": "Exists"}]
         return found
+
+
+def extended_claim(user: Object) -> Object | None:
+    """The claim that stands for the extended resources of such a pod."""
+    resources = user["spec"]["containers"][0]["resources"]
+    asked = {name: device_class for device_class, name in EXTENDED.items() if name in resources["requests"]}
+    requests = []
+    for resource, device_class in asked.items():
+        place = sorted(resources["requests"]).index(resource)
+        exactly = {"deviceClassName": device_class, "count": int(resources["requests"][resource])}
+        requests.append({"name": f"container-0-request-{place}", "exactly": exactly})
+    return {"metadata": {"name": IN_MEMORY}, "spec": {"devices": {"requests": requests}}} if requests else None
 
 
 def _rack(value: str) -> Object:

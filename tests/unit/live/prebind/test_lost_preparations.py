@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from tests.worlds.live_parts.cluster_cache import cache, node
-from tests.worlds.live_parts.resources import RESOURCE_CLAIMS
+from tests.worlds.live_parts.resources import RESOURCE_CLAIMS, binding_conditions
 
 from navarch.embedded.api.patches.json_patch import merge
 from navarch.kube.client import Client
@@ -65,7 +65,8 @@ async def test_a_node_that_was_chosen_for_a_volume() -> None:
 
 async def test_devices_that_were_allocated() -> None:
     store = Store({"metadata": {"name": "gpu", "namespace": "default", "finalizers": [PROTECTION]}, "spec": {}})
-    claims = DeviceClaims(cast(Client, store), cache()[0], lambda: RESOURCE_CLAIMS)
+    seen = cache()[0]
+    claims = DeviceClaims(cast(Client, store), seen, lambda: RESOURCE_CLAIMS, binding_conditions(seen))
     claims._uses[BIND.uid] = [_Use("default", "gpu", {"devices": {"results": []}})]
     await prepare_in_vain(claims)
     assert [user["uid"] for user in store.body["status"]["reservedFor"]] == ["uid-a"]

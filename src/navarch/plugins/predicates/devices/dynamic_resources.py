@@ -27,7 +27,6 @@ MOST_USERS = 256
 
 class DynamicResources(NodeFilter):
     name = "DynamicResources"
-    post_filter_text = "no new claims to deallocate"
     scope = Scope.GLOBAL
     undone_by = (Event.CLAIM_CHANGED, Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
@@ -38,6 +37,9 @@ class DynamicResources(NodeFilter):
 
     def applies(self, task: TaskClass) -> bool:
         return bool(task.shape.claims) or bool(self.session.shared(ExtendedClaims).of(task))
+
+    def post_filter_text(self, task: TaskClass) -> str:
+        return "still not schedulable" if self.applies(task) else "no new claims to deallocate"
 
     def reject(self, task: TaskClass) -> Rejection | None:
         claims, pod = self.session.shared(Claims), self.session.task(task.task)
