@@ -109,13 +109,18 @@ class Scheduler:
         *,
         clock: Callable[[], float] = time.time,
         patience: Patience | None = None,
+        policy_text: str | None = None,
     ) -> None:
         self.options = options
         self.clock = clock
         self.identity = make_identity()
         self.metrics = Metrics()
         self.followed_metrics = followed_metrics(options.metrics_names, self.metrics.registry)
-        self.policy_file = PolicyFile(options.policy, installed(options.plugin_dirs), options.plugin_dirs)
+        self.policy_file = PolicyFile(
+            options.policy, installed(options.plugin_dirs), options.plugin_dirs, text=policy_text, shard=options.shard
+        )
+        self.follows_shard = policy_text is not None
+        """The policy is a SchedulingShard of the cluster, which may change."""
         self.elector: Elector | None = None
         rng = random.Random(options.seed)
         live = not options.dry_run
