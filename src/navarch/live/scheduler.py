@@ -152,6 +152,7 @@ class Scheduler:
         self.events = Events(
             self.pool,
             controller=options.scheduler_names[0],
+            scheduler_of=self._scheduler_of,
             instance=self.identity,
             clock=clock,
             enabled=live,
@@ -523,6 +524,12 @@ class Scheduler:
                 Regarding("Node", "", bind.node),
                 repeats=False,
             )
+
+    def _scheduler_of(self, about: Regarding) -> str:
+        """The scheduler that a pod names, or the first pod of a group; empty: it is none of ours."""
+        cluster = self.cache.cluster
+        task = cluster.task(about.uid) if about.kind == "Pod" else cluster.first_task(f"{about.namespace}/{about.name}")
+        return task.scheduler_name if task is not None and task.scheduler_name in self.options.scheduler_names else ""
 
     def _unsupported(self, bind: Bind, task: TaskSpec) -> str:
         if not is_fraction(task) or self.options.gpu_sharing == "annotations" or self.bind_requests.used_for(bind.job):

@@ -10,7 +10,6 @@ import click
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
-from navarch.cli.cluster.running_policy import RunningPolicy, running_policy
 from navarch.cli.cluster.source import Source, read_source
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.engine.policy import Policy, PolicyError, load
@@ -22,6 +21,7 @@ from navarch.kube.errors import ConfigError, KubeError
 from navarch.live.ops.shard_policy import read_shard
 from navarch.offline.plan import read_policy
 from navarch.views.published_state import Parameters, StateAddress
+from navarch.views.running_policy import RunningPolicy, running_policy
 
 
 @dataclass(frozen=True)
