@@ -143,9 +143,11 @@ class Informer(Generic[T]):
         patience: Patience | None = None,
         rng: random.Random | None = None,
         at_once: bool = False,
+        watch_list: bool = True,
         objects: dict[ObjectKey, T] | None = None,
     ) -> None:
-        """`objects`: the dict to keep the store in, if another part shares it.
+        """`objects`: the dict to keep the store in, if another part shares it. `watch_list`: ask for the initial objects as a stream;
+        False: list them.
 
         `at_once`: the handler receives the objects of the first list as they come, and not at its end. Then at most one chunk or
         page of whole objects is in memory. If the list breaks off, the next one is compared with what came."""
@@ -168,7 +170,7 @@ class Informer(Generic[T]):
         self._mirror = ObjectStore(handler, self._count_bad, objects)
         self._backoff = Backoff(first=self._patience.retry_first, cap=self._patience.retry_longest, rng=self._rng)
         self._version = ""  # empty: all objects are needed first
-        self._watch_list = True
+        self._watch_list = watch_list
         self._broken_starts = 0
         self._missing = 0
         self._refusals = 0
@@ -190,6 +192,11 @@ class Informer(Generic[T]):
     def absent(self) -> bool:
         """Whether the server does not serve this kind now."""
         return self._missing > 0
+
+    @property
+    def watch_list(self) -> bool:
+        """Whether the initial objects are requested as a stream; False: the server refused that, and they are listed."""
+        return self._watch_list
 
     @property
     def resource_version(self) -> str:
