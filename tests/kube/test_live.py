@@ -118,7 +118,7 @@ async def test_pages(live: Live) -> None:
 async def test_an_informer_follows(live: Live, watch_list: bool) -> None:
     seen = Recorder()
     await live.pod("before")
-    async with informing(live.client, seen, namespace=live.namespace, watch_list=watch_list) as informer:
+    async with informing(live.client, seen, namespace=live.namespace, paged=not watch_list) as informer:
         assert informer.watch_list == watch_list
         assert seen.story == [("added", "before")]
         made = await live.pod("p")

@@ -127,6 +127,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE.html|FILE.json",
     help="With --dry-run: how its decisions compare with those of the scheduler in charge; written each minute.",
 )
+@click.option(
+    "--ask-extenders",
+    is_flag=True,
+    help="With --dry-run: ask the HTTP extenders of the policy. They then hear of placements that are not made.",
+)
 @click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="info", show_default=True)
 @namespace_as_queue_option
@@ -177,6 +182,8 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     check_node_pool(options.node_pool_label_key, options.partition_label_value)
     if options.report is not None and not options.dry_run:
         raise click.UsageError("--report: expected --dry-run beside it, which compares with the scheduler in charge")
+    if options.ask_extenders and not options.dry_run:
+        raise click.UsageError("--ask-extenders: expected --dry-run beside it; a scheduler in charge always asks them")
     try:
         check_times(options.lease_duration, options.renew_deadline, options.retry_period)
     except ValueError as error:

@@ -19,9 +19,10 @@ import time
 from collections.abc import Callable
 
 from navarch.apis.dialect import Settings
-from navarch.engine.points.conversation import Exchange
+from navarch.engine.points.conversation import Exchange, not_asked
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
+from navarch.engine.policy.values import Policy
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.installed import installed
@@ -148,6 +149,7 @@ class Scheduler:
         self.events = Events(
             self.pool,
             controller=options.scheduler_names[0],
+            scheduler_of=self._scheduler_of,
             instance=self.identity,
             clock=clock,
             enabled=live,
@@ -262,6 +264,8 @@ class Scheduler:
         """The last cycle left a part of the backlog to the next."""
         self._cycle_due = False
         """A cycle was due while another one waited for the answers of an extender."""
+        self._named_extenders_of: Policy | None = None
+        """The policy whose extenders a dry run has named as not asked."""
         self._stopping = asyncio.Event()
 
     # life
@@ -425,7 +429,11 @@ class Scheduler:
         batch = BATCH_PODS if self.dry_run is None else None
         policy, registry = self.policy_file.policy, self.policy_file.registry
         self.queue.set_backoff(*policy.backoff)
-        asks = self.dry_run is None  # an extender must not hear of placements that are not made
+        asks = self.dry_run is None or self.options.ask_extenders  # else an extender hears of placements that are not made
+        if not asks and policy is not self._named_extenders_of:
+            self._named_extenders_of = policy
+            for url in registry.asked_servers(policy):
+                log.warning("dry run: %s (--ask-extenders asks it)", not_asked(url))
         with self.watchdog.watch():
             cycle = self.core.decide(policy, registry, self.clock(), identity=self.identity[-12:], batch=batch, asks=asks)
         if cycle.record.question is not None or cycle.record.notices:
@@ -514,6 +522,12 @@ class Scheduler:
                 Regarding("Node", "", bind.node),
                 repeats=False,
             )
+
+    def _scheduler_of(self, about: Regarding) -> str:
+        """The scheduler that a pod names, or the first pod of a group; empty: it is none of ours."""
+        cluster = self.cache.cluster
+        task = cluster.task(about.uid) if about.kind == "Pod" else cluster.first_task(f"{about.namespace}/{about.name}")
+        return task.scheduler_name if task is not None and task.scheduler_name in self.options.scheduler_names else ""
 
     def _unsupported(self, bind: Bind, task: TaskSpec) -> str:
         if not is_fraction(task) or self.options.gpu_sharing == "annotations" or self.bind_requests.used_for(bind.job):

@@ -44,6 +44,8 @@ class RunOptions(Struct, frozen=True):
     dry_run: bool = False
     report: Path | None = None
     """Where a dry run writes how it compares with the scheduler in charge."""
+    ask_extenders: bool = False
+    """Whether a dry run asks the HTTP extenders of its policy."""
     namespace_as_queue: bool = False
     node_pool_label_key: str = ""
     partition_label_value: str = ""

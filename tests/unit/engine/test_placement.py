@@ -209,6 +209,14 @@ def test_a_task_that_asks_for_no_cpu_minds_overcommitted_cpu_only_where_the_poli
     assert binds(decided(cluster, Gang, semantics=Semantics(zero_requests_must_fit=True))) == {}
 
 
+def test_a_task_minds_any_overcommitted_resource_where_the_policy_says_so() -> None:
+    cluster = with_nodes(("a", {"cpu": 8, "memory": "4Gi", "nvidia.com/gpu": 1}))
+    add_job(cluster, "fat", [shape(**{"nvidia.com/gpu": 2})], node="a")
+    add_job(cluster, "wait", [shape(cpu=1)])
+    assert binds(decided(cluster, Gang, semantics=Semantics(zero_requests_must_fit=True))) == {"wait-0": "a"}
+    assert binds(decided(cluster, Gang, semantics=Semantics(every_resource_must_fit=True))) == {}
+
+
 def test_no_nodes_at_all() -> None:
     cluster = with_nodes()
     add_job(cluster, "wait", [shape(cpu=1)])

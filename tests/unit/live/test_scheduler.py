@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -91,6 +92,22 @@ async def test_only_who_has_the_lease_decides_and_writes() -> None:
         scheduler.rereading = False
         scheduler.cycle()
         assert [write.path for write in submitted(scheduler)] == ["/api/v1/namespaces/default/pods/a/binding"]
+
+
+async def test_a_dry_run_names_the_extenders_that_it_does_not_ask(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "policy.yaml"
+    given = "{extender.urlPrefix: 'http://127.0.0.1:1/e', extender.predicateVerb: p}"
+    plugins = f"[{{name: gang}}, {{name: predicates}}, {{name: extender, arguments: {given}}}]"
+    file.write_text(f"actions: allocate\ntiers:\n- plugins: {plugins}\n", encoding="utf-8")
+    async with scheduling(dry_run=True, policy=str(file)) as scheduler:
+        put(scheduler.cache, pod("a"))
+        scheduler.cycle()
+        scheduler.cycle()
+        assert scheduler.core.last_cycle is not None and len(scheduler.core.last_cycle.record.binds) == 1
+    assert [each.message for each in caplog.records if "extender" in each.message] == [
+        "dry run: extender http://127.0.0.1:1/e is not asked here: cycles are decided as if it had no objection "
+        "(--ask-extenders asks it)"
+    ]
 
 
 async def test_a_dry_run_writes_nothing_and_takes_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import click
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
-from navarch.cli.cluster.running_policy import RunningPolicy, running_policy
 from navarch.cli.cluster.source import Source, read_source
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.engine.policy import PolicyError
@@ -17,6 +16,7 @@ from navarch.engine.registry import RegistrationError
 from navarch.installed import installed
 from navarch.kube.errors import ConfigError, KubeError
 from navarch.views.published_state import StateAddress
+from navarch.views.running_policy import RunningPolicy, running_policy
 
 
 @dataclass(frozen=True)

@@ -157,6 +157,7 @@ async def _serve(cluster: Any, events: Any) -> None:
     """The dashboard beside the cluster, until cancelled."""
     from navarch.cli.up.dashboard import DashboardProcess
 
+    await cluster.published()
     process = DashboardProcess(await cluster.scheduler_port(), cluster.kubeconfig, cluster.options)
     try:
         cluster.dashboard = await process.start()

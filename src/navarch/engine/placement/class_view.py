@@ -58,8 +58,13 @@ class ClassView:
         self.figures_only = not self.global_filters and all(f.figures_only for f in self.row_filters)
         """Static filters aside, feasibility depends on nothing but the columns of `Figures`."""
         asked = task.request * 0 if session.resources_by_filters else task.request
-        basic = session.semantics.zero_requests_must_fit and not session.resources_by_filters
-        self.dims: Rows = _dims(asked, all_basic=basic)
+        self.dims: Rows = np.flatnonzero(asked)
+        if not session.resources_by_filters:
+            if session.semantics.zero_requests_must_fit:
+                self.dims = np.union1d(self.dims, (CPU, MEMORY))
+            elif session.semantics.every_resource_must_fit:
+                shared = self.devices.dims if self.devices is not None else []
+                self.dims = np.setdiff1d(np.arange(len(asked)), shared)
         self.need: IntArray = (task.request - session.slack)[self.dims, None]
         size = len(nodes)
         hard_shard = session.shard if session.shard_is_hard else None
@@ -511,11 +516,6 @@ def _insufficient(view: ClassView, session: Session) -> list[Refusal]:
                 )
             )
     return out
-
-
-def _dims(request: IntArray, *, all_basic: bool) -> Rows:
-    dims = np.flatnonzero(request)
-    return np.union1d(dims, (CPU, MEMORY)) if all_basic else dims
 
 
 def _extremes(raw: FloatArray, group: BoolArray) -> tuple[float, float]:

@@ -112,6 +112,7 @@ COMPAT: Mapping[str, Semantics] = {
     "kai": Semantics(
         next_step_is_told=False,
         implied_queues=False,
+        unserved_cards_pass=True,
         nodes_are_pooled=True,
         impossible_demand_counts=True,
         victims_are_minimal=False,
@@ -121,9 +122,10 @@ COMPAT: Mapping[str, Semantics] = {
         moved_share_leaves_ghost=True,
         queues_are_sorted_late=True,
         devices_are_counted=True,
+        every_resource_must_fit=True,
         cut_search_ends_action=True,
     ),
-    "kube-scheduler": Semantics(next_step_is_told=False),
+    "kube-scheduler": Semantics(next_step_is_told=False, unserved_cards_pass=True),
 }
 
 
