@@ -109,13 +109,14 @@ class Cluster:
         requests = self.shapes.request[: len(self.space)].take(shapes, axis=1)
         status = np.fromiter((spec.status for spec in specs), dtype=np.int64, count=count)
         node_of = self.nodes.row_for
-        nodes = np.fromiter((node_of(spec.node) if _holds_node(spec) else -1 for spec in specs), dtype=np.int32, count=count)
+        on_node = [node_of(spec.node) if spec.node and _HOLDS_NODE[spec.status] else -1 for spec in specs]
+        nodes = np.array(on_node, dtype=np.int32)
         placed = np.flatnonzero(nodes >= 0)
         if len(placed):
             footprints = np.array([specs[i].shape.footprint for i in placed.tolist()], dtype=np.int64).T
             self.nodes.occupy_all(nodes[placed], requests[:, placed], footprints, status[placed] == TaskStatus.RELEASING)
         jobs = np.fromiter((self.jobs.row_for(spec.job) if spec.job else -1 for spec in specs), dtype=np.int32, count=count)
-        labels = np.fromiter(map(self._identify, specs), dtype=np.int32, count=count)
+        labels = np.array(self._identify_all(specs), dtype=np.int32)
         rows = self.tasks.add_all(specs, shapes=shapes, jobs=jobs, nodes=nodes, labels=labels)
         members = np.flatnonzero(jobs >= 0)
         if len(members):
@@ -185,6 +186,20 @@ class Cluster:
             self._unused_identities -= 1
         self._identity_uses[number] += 1
         return number
+
+    def _identify_all(self, specs: Sequence[TaskSpec]) -> list[int]:
+        """The numbers of many pods. Equal pods share one mapping of labels."""
+        known: dict[tuple[int, str], int] = {}
+        numbers = []
+        for spec in specs:
+            key = (id(spec.labels), spec.namespace)
+            number = known.get(key)
+            if number is None:
+                number = known[key] = self._identify(spec)
+            else:
+                self._identity_uses[number] += 1
+            numbers.append(number)
+        return numbers
 
     def _renumber_identities(self) -> None:
         """Remove label sets that no pod has, once they are the majority. Numbers change, so everything memoised by number is
@@ -343,8 +358,12 @@ class Cluster:
         return self._order[1:]
 
 
+_HOLDS_NODE = [bool(ON_NODE[status] and not IS_TERMINAL[status]) for status in TaskStatus]
+"""By status: whether a pod that has a node holds a part of it."""
+
+
 def _holds_node(spec: TaskSpec) -> bool:
-    return bool(spec.node and not IS_TERMINAL[spec.status] and ON_NODE[spec.status])
+    return bool(spec.node and _HOLDS_NODE[spec.status])
 
 
 def _same_but_standing(a: TaskSpec, b: TaskSpec) -> bool:
