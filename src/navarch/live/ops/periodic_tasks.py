@@ -95,7 +95,7 @@ class PeriodicTasks:
         if loaded or scheduler.rereading:
             settings = scheduler.read_settings()
             if scheduler.rereading or settings != scheduler.cache.settings:
-                await self._reread(settings)
+                await self.reread(settings)
             scheduler.queue.activate_all()
             scheduler.loop.trigger()
 
@@ -132,7 +132,7 @@ class PeriodicTasks:
                     log.warning("%s", warning)
             self._logged = frozenset(warnings)
 
-    async def _reread(self, settings: Settings) -> None:
+    async def reread(self, settings: Settings) -> None:
         """The new policy reads objects differently: fill the cache again. No cycle runs meanwhile. A replica that loses the lead
         meanwhile has an incomplete cache: `rereading` stays set, and the cache is filled when it leads again. Nothing is bound
         meanwhile either: whether a pod is for KAI's binder is known only after its group was read."""
