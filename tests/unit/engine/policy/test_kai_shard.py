@@ -80,7 +80,8 @@ def test_fields_of_the_shard_and_of_the_config_reach_plugins_and_parameters() ->
     assert arguments(found, "proportion")["kValue"] == 0.5
     assert arguments(found, "minruntime") == {"defaultReclaimMinRuntime": 600.0}
     assert (found.queue_depth, found.search_budgets) == ({"reclaim": 5}, {"maxJobSearchDuration": 60.0})
-    wanted: dict[str, object] = {"schedulerName": "mine", "nodePoolLabelKey": "pool", "queueLabelKey": "q", "partitionLabelValue": "blue"}
+    wanted: dict[str, object] = {"schedulerName": "mine", "nodePoolLabelKey": "pool"}
+    wanted |= {"queueLabelKey": "q", "partitionLabelValue": "blue"}
     wanted |= {"globalDefaultStalenessGracePeriod": 120.0, "maxNumberConsolidationPreemptees": 3}
     assert {key: found.params[key] for key in wanted} == wanted
 
