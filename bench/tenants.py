@@ -41,7 +41,6 @@ class World:
             document["tiers"] = [{"plugins": [{"name": "namespace-turns"}]}, *document["tiers"]]
         self._policy = load(document, registry.catalogue(), policy)
         self._core = LiveCore(settings_for(self._policy, ("navarch",), False), self._carry_out)
-        self._core.cache.pods = {}
         self._bound: set[str] = set()
         self._now = 0.0
         for name in ("shared", "own"):

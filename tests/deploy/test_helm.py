@@ -15,10 +15,10 @@ from tests.worlds.deploy.charts import CHART, helm, needs_helm
 
 from navarch import manifests
 from navarch.cli.install import RESOURCES
-from navarch.manifests.installation import Installation
+from navarch.manifests.installation import CUSTOM_METRICS, Installation
 from navarch.object_types import Manifest
 
-EVERYTHING = {
+EVERYTHING: dict[str, Any] = {
     "image": {"repository": "r.example.com/navarch", "tag": "v9", "pullPolicy": "Always", "pullSecrets": [{"name": "reg"}]},
     "replicas": 3,
     "schedulerNames": ["navarch", "volcano", "kai-scheduler"],
@@ -112,6 +112,15 @@ def test_rules_and_crds_are_the_shipped_ones() -> None:
         found = rendered[f"{shipped['kind']}/{shipped['metadata']['name']}"]
         for part in ("spec", "rules", "roleRef", "subjects"):
             assert found.get(part) == shipped.get(part)
+
+
+@needs_helm
+@pytest.mark.parametrize(("source", "granted"), [("prometheus_adaptor", True), ("prometheus", False)])
+def test_rights_on_custom_metrics_come_with_a_policy_that_reads_them(source: str, granted: bool, tmp_path: Path) -> None:
+    policy = f"actions: allocate\nmetrics:\n  type: {source}\n"
+    rendered = by_name(rendered_as("navarch", values(tmp_path, policy=policy)))["ClusterRole/navarch"]
+    assert rendered == by_name(Installation(policy=policy).objects())["ClusterRole/navarch"]
+    assert (CUSTOM_METRICS in rendered["rules"]) == granted
 
 
 @needs_helm

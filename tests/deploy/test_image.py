@@ -100,9 +100,11 @@ def alone() -> dict[str, str]:
 
 
 @contextmanager
-def started(command: list[str | Path], folder: Path, **pipes: int) -> Iterator[subprocess.Popen[str]]:
+def started(
+    command: list[str | Path], folder: Path, *, stdout: int | None = None, stderr: int | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """A process that does not outlive the test, however that ends."""
-    with subprocess.Popen(command, cwd=folder, env=alone(), text=True, **pipes) as process:
+    with subprocess.Popen(command, cwd=folder, env=alone(), text=True, stdout=stdout, stderr=stderr) as process:
         try:
             yield process
         except BaseException:
@@ -169,11 +171,12 @@ def test_a_cluster_and_a_scheduler_start_from_the_wheel_alone(navarch: Path, tmp
     """`navarch up` plays its sample, and `navarch run`, the image's command, schedules a cluster of another process."""
     said = run(navarch, "up", "--until-settled", "--port", "0", "--speed", "20", "--kubeconfig", "k", folder=tmp_path)
     assert "settled after" in said
-    up = [navarch, "up", "--no-sample", "--port", "0", "--kubeconfig", str(tmp_path / "config")]
+    up: list[str | Path] = [navarch, "up", "--no-sample", "--port", "0", "--kubeconfig", str(tmp_path / "config")]
     with started(up, tmp_path, stdout=subprocess.PIPE) as cluster:
         assert cluster.stdout is not None
         assert "KUBECONFIG" in cluster.stdout.readline()
-        command = [navarch, "run", "--kubeconfig", "config", "--listen=", "--scheduler-name=other", "--lock-namespace=default"]
+        command: list[str | Path] = [navarch, "run", "--kubeconfig", "config", "--listen="]
+        command += ["--scheduler-name=other", "--lock-namespace=default"]
         with started(command, tmp_path, stderr=subprocess.PIPE) as scheduler:
             assert scheduler.stderr is not None
             assert any("leading: 4 nodes" in line for line in iter(scheduler.stderr.readline, ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import Forbidden, NotFound
 from navarch.kube.resources import LEASES, PODS
+from navarch.manifests.installation import CUSTOM_METRICS
 
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
@@ -61,7 +63,7 @@ async def test_a_crd_is_waited_for_until_the_server_answers_for_it_and_names_it(
         return 200, {}, {"metadata": {"name": "x"}, "spec": spec, "status": {"conditions": conditions}}
 
     established = crd([{"type": "Established", "status": "True"}])
-    unknown = (404, {}, status_body(404, "NotFound"))
+    unknown: tuple[int, dict[str, str], Any] = (404, {}, status_body(404, "NotFound"))
     api.script += [crd(None), established, unknown]
     api.script += [established, (200, {}, {"items": []}), unknown]  # answered for, and not named yet
     api.script += [established, (403, {}, status_body(403, "Forbidden")), (200, {}, {"resources": [{"name": "things"}]})]
@@ -124,6 +126,17 @@ def test_who_names_no_image_is_told_that_there_is_none(kube_apiserver: KubeApiSe
 def test_a_kubeconfig_that_is_not_there_is_a_mistake_of_the_command_line() -> None:
     result = CliRunner().invoke(install, ["--kubeconfig", "/nowhere"])
     assert (result.exit_code, result.output.splitlines()[-1]) == (2, "Error: kubeconfig /nowhere: no such file")
+
+
+@pytest.mark.parametrize(("source", "granted"), [("prometheus_adaptor", True), ("prometheus", False)])
+def test_rights_on_custom_metrics_come_with_a_policy_that_reads_them(source: str, granted: bool, tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: usage}}]}}]\nmetrics: {{type: {source}, address: 'http://p'}}\n"
+    )
+    printed = CliRunner().invoke(install, ["--print", "--policy", str(file)])
+    roles = [item for item in yaml.safe_load_all(printed.output) if item["kind"] == "ClusterRole"]
+    assert [role["metadata"]["name"] for role in roles if CUSTOM_METRICS in role["rules"]] == (["navarch"] if granted else [])
 
 
 def test_options_of_run_are_handed_on() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ pytestmark = pytest.mark.looptime
 Manifest = dict[str, Any]
 
 
-def template(labels: dict[str, str] | None = None, image: str = "app:1", **annotations: str) -> Manifest:
-    told = {f"navarch.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
+def template(labels: dict[str, str] | None = None, image: str = "app:1", annotations: dict[str, str] | None = None) -> Manifest:
+    told = {f"navarch.io/{key.replace('_', '-')}": value for key, value in (annotations or {}).items()}
     return {
         "metadata": {"labels": labels or {}, "annotations": told},
         "spec": {"containers": [{"name": "main", "image": image}]},
@@ -20,7 +21,7 @@ def template(labels: dict[str, str] | None = None, image: str = "app:1", **annot
 
 
 def job(name: str = "j", image: str = "app:1", annotations: dict[str, str] | None = None, **spec: Any) -> Manifest:
-    made = template(image=image, **(annotations or {}))
+    made = template(image=image, annotations=annotations)
     made["spec"]["restartPolicy"] = "Never"
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": made, **spec}}
 
@@ -224,9 +225,13 @@ async def test_a_roll_back_is_a_new_revision_of_the_old_replica_set() -> None:
         world.nodes(1)
         world.create(workload("Deployment", replicas=1))
         await world.until(lambda: len(world.pods("Running")) == 1)
+
+        def runs_only(image: str) -> bool:
+            return [p["spec"]["containers"][0]["image"] for p in world.pods("Running")] == [image]
+
         for image in ("app:2", "app:1"):
             world.patch("deployments.apps", "web", _image(image))
-            await world.until(lambda image=image: [p["spec"]["containers"][0]["image"] for p in world.pods("Running")] == [image])
+            await world.until(partial(runs_only, image))
         assert len(world.store.list("replicasets.apps")) == 2
         assert world.get("deployments.apps", "web")["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "3"
 
@@ -244,7 +249,7 @@ async def test_a_stateful_set_starts_in_order_and_keeps_names_and_claims() -> No
 
         def done() -> bool:
             order.extend(pod["metadata"]["name"] for pod in world.pods() if pod["metadata"]["name"] not in order)
-            return world.get("statefulsets.apps", "web").get("status", {}).get("readyReplicas") == 3
+            return bool(world.get("statefulsets.apps", "web").get("status", {}).get("readyReplicas") == 3)
 
         await world.until(done)
         assert order == ["web-0", "web-1", "web-2"]

@@ -7,7 +7,9 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.worlds.embedded.objects import config_map
@@ -102,8 +104,12 @@ async def test_compaction_keeps_what_lives_and_forgets_the_rest(tmp_path: Path) 
     store.start()
     for name in "abc":
         store.create("configmaps", config_map(name, namespace="default"))
+
+    def numbered(index: int, obj: dict[str, Any]) -> dict[str, Any]:
+        return {**obj, "data": {"n": str(index)}}
+
     for index in range(10):
-        store.modify("configmaps", "default", "a", lambda obj, index=index: {**obj, "data": {"n": str(index)}})
+        store.modify("configmaps", "default", "a", partial(numbered, index))
     store.delete("configmaps", "default", "b")
     await store.settled()
     assert log.size() == 14

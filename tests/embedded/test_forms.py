@@ -218,6 +218,10 @@ def test_field_sets_name_items_of_keyed_lists() -> None:
     assert list(paths(compare(new, old, POD)[1]))[-1] == ".spec.nodeName"
 
 
+CONTAINER: st.SearchStrategy[dict[str, str]] = st.fixed_dictionaries(
+    {"name": st.sampled_from("xyz")}, optional={"image": st.sampled_from("12")}
+)
+CONTAINERS = st.lists(CONTAINER, unique_by=lambda each: each["name"])
 OBJECTS = st.fixed_dictionaries(
     {},
     optional={
@@ -226,10 +230,7 @@ OBJECTS = st.fixed_dictionaries(
             {},
             optional={
                 "nodeName": st.sampled_from(["n", "m"]),
-                "containers": st.lists(
-                    st.fixed_dictionaries({"name": st.sampled_from("xyz")}, optional={"image": st.sampled_from("12")}),
-                    unique_by=lambda each: each["name"],
-                ),
+                "containers": CONTAINERS,
             },
         ),
     },

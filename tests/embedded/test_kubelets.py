@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.worlds.embedded.hollow_cluster import World
 
@@ -153,7 +155,7 @@ async def test_containers_that_end_are_restarted_with_a_back_off() -> None:
         world.create(pod("a").annotate("navarch.io/run-for", "5s").annotate("navarch.io/exit-code", "1"))
         world.bind("a", "node-000")
 
-        def container() -> dict[str, object]:
+        def container() -> dict[str, Any]:
             return dict(world.get("pods", "a")["status"].get("containerStatuses", [{}])[0])
 
         await world.until(lambda: container().get("restartCount") == 1)

@@ -34,7 +34,9 @@ def masked(value: Any) -> Any:
     """Without what differs from run to run. Entries of managedFields are ordered by their second, so two writes around a full
     second may stand either way."""
     if isinstance(value, dict):
-        found = {key: "*" if key in MASKED and each else masked(each) for key, each in sorted(value.items()) if key not in DROPPED}
+        found: dict[str, Any] = {
+            key: "*" if key in MASKED and each else masked(each) for key, each in sorted(value.items()) if key not in DROPPED
+        }
         if isinstance(found.get("managedFields"), list):
             found["managedFields"].sort(key=json.dumps)
         return found
@@ -213,7 +215,7 @@ def test_affinity_that_is_refused(both: Conversation) -> None:
     fields = [{"key": "metadata.foo", "operator": "In", "values": ["a"]}, {"key": "metadata.name", "operator": "Exists"}]
     unknown = [{"key": "a", "operator": "Foo", "values": ["x"]}]
     chosen = {"topologyKey": "h", "labelSelector": {"matchLabels": {"a": "b"}}}
-    for affinity in (
+    affinities: tuple[Manifest, ...] = (
         {"nodeAffinity": {required: {"nodeSelectorTerms": []}}},
         {"nodeAffinity": {required: {"nodeSelectorTerms": [{"matchExpressions": unknown}]}}},
         {"nodeAffinity": {required: {"nodeSelectorTerms": [{"matchExpressions": expressions, "matchFields": fields}]}}},
@@ -221,7 +223,8 @@ def test_affinity_that_is_refused(both: Conversation) -> None:
         {"podAffinity": {required: [{"topologyKey": "h", "labelSelector": {"matchExpressions": unknown}}]}},
         {"podAffinity": {preferred: [{"weight": 0, "podAffinityTerm": chosen}]}},
         {"podAntiAffinity": {required: [{"labelSelector": {"matchLabels": {"a": "b"}}}]}},
-    ):
+    )
+    for affinity in affinities:
         both("POST", pods, pod("p", affinity=affinity))
 
 
@@ -450,7 +453,7 @@ def test_evictions(both: Conversation) -> None:
 def test_every_kind_that_scheduling_touches(both: Conversation) -> None:
     name = both.namespace
     labels = {"matchLabels": {"a": "b"}}
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x:1"}]}}
+    template: Manifest = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x:1"}]}}
     job = {"template": {"spec": {**template["spec"], "restartPolicy": "Never"}}}
     workload = {"serviceName": "s", "selector": labels, "template": template}
     namespaced: list[tuple[str, str, Manifest]] = [

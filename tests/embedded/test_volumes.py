@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,12 @@ async def test_a_claim_of_an_immediate_class_gets_a_new_volume_where_the_class_a
 async def test_a_waiting_claim_gets_its_volume_where_the_scheduler_says() -> None:
     async with World() as world:
         inside, outside = world.nodes(2)
+
+        def label(zone: str, obj: dict[str, Any]) -> None:
+            obj["metadata"]["labels"][ZONE] = zone
+
         for name, zone in ((inside, "a"), (outside, "b")):
-            world.patch("nodes", name, lambda obj, zone=zone: obj["metadata"]["labels"].update({ZONE: zone}))
+            world.patch("nodes", name, partial(label, zone))
         zones = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a", "c"]}]}]
         add_class(world, "late", "WaitForFirstConsumer", allowedTopologies=zones)
         world.create(claim("data", storage_class="late"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -22,7 +23,12 @@ async def told(kinds: ForbiddenKinds, caplog: pytest.LogCaptureFixture, *resourc
     """What is said of those that are refused at once."""
     caplog.clear()
     heard = asyncio.Event()
-    caplog.handler.addFilter(lambda record: heard.set() or True)
+
+    def hear(record: logging.LogRecord) -> bool:
+        heard.set()
+        return True
+
+    caplog.handler.addFilter(hear)
     for resource in resources:
         kinds.add(resource, refusal(resource))
     async with asyncio.timeout(60):

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.worlds.kube.small_api import SmallApi, status_body
-from tests.worlds.kube.watching import QUICK, Recorder, informing
+from tests.worlds.kube.watching import QUICK, Pod, Recorder, informing
 
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
@@ -187,10 +187,10 @@ async def test_a_bad_object_counts_as_present_when_listed_again(api: SmallApi, c
 
 async def test_a_handler_that_raises_harms_its_own_object_only(api: SmallApi, client: Client) -> None:
     class Picky(Recorder):
-        def added(self, new: object) -> None:
-            if new.metadata.name == "odd":  # type: ignore[attr-defined]
+        def added(self, new: Pod) -> None:
+            if new.metadata.name == "odd":
                 raise ValueError("no queue of that name")
-            super().added(new)  # type: ignore[arg-type]
+            super().added(new)
 
     seen = Picky()
     api.put("odd")
@@ -242,7 +242,7 @@ async def test_a_change_that_comes_with_the_end_of_the_initial_events_is_heard(a
         await api.watch_started.wait()
         metadata = {"name": "b", "namespace": "default", "uid": "uid-b", "resourceVersion": "900"}
         change = msgspec.json.encode({"type": "ADDED", "object": {"metadata": metadata}}) + b"\n"
-        api.send_raw(api._bookmark(api.version, end=True) + change)
+        api.send_raw(api.bookmark_line(api.version, end=True) + change)
         await seen.heard("added", "b")
         assert (seen.story, informer.resource_version) == ([("added", "a"), ("added", "b")], "900")
 
@@ -496,7 +496,7 @@ async def test_a_list_that_is_no_list_is_asked_for_again(api: SmallApi, client: 
 async def test_a_kind_is_watched_in_whichever_of_its_versions_is_served(api: SmallApi, client: Client) -> None:
     versions = [Resource("kubeflow.org", version, "mpijobs") for version in ("v2beta1", "v1")]
     old, new = (f"/apis/kubeflow.org/{version}/mpijobs" for version in ("v1", "v2beta1"))
-    seen, moved = Recorder(), []
+    seen, moved = Recorder(), list[Resource]()
     async with informing(client, seen, versions[0], optional=True, versions=versions, on_version=moved.append) as informer:
         assert informer.absent and informer.synced
         api.collections[old] = {}

@@ -118,10 +118,8 @@ async def test_pages(live: Live) -> None:
 async def test_an_informer_follows(live: Live, watch_list: bool) -> None:
     seen = Recorder()
     await live.pod("before")
-    async with informing(live.client, seen, namespace=live.namespace, sync=False) as informer:
-        informer._watch_list = watch_list
-        await informer.wait_for_sync()
-        assert informer._watch_list == watch_list
+    async with informing(live.client, seen, namespace=live.namespace, paged=not watch_list) as informer:
+        assert informer.watch_list == watch_list
         assert seen.story == [("added", "before")]
         made = await live.pod("p")
         await seen.heard("added", "p")
@@ -208,8 +206,8 @@ async def test_two_electors_on_one_lease(live: Live) -> None:
             await asyncio.Event().wait()
 
         lock = ApiLeaseLock(live.client, live.namespace, "navarch")
-        times = {"lease_duration": 600.0, "renew_deadline": 400.0, "retry_period": 0.2}
-        await Elector(lock, name, rng=random.Random(seed), **times).run(lead)
+        elector = Elector(lock, name, rng=random.Random(seed), lease_duration=600.0, renew_deadline=400.0, retry_period=0.2)
+        await elector.run(lead)
 
     a_leads, b_leads = asyncio.Event(), asyncio.Event()
     a = asyncio.create_task(elect("a", 1, a_leads))

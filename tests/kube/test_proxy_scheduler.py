@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.worlds.kube.forward_proxy import TARGET, ForwardProxy, behind
-from tests.worlds.live.cluster import LASTING, World, end
+from tests.worlds.live.cluster import World, end, lasting
 from tests.worlds.live.servers import serve_volcano, world_on
 
 pytestmark = pytest.mark.live
@@ -46,8 +46,7 @@ async def test_a_gang_is_bound_through_the_proxy_also_when_tunnels_are_cut(
         await world.node(f"proxied-{number}", cpu="16")
     history = await world.watch()
     path = behind(kubeconfig, {"proxy-url": proxy.url})
-    lease = {**LASTING, "lock_namespace": world.namespace}
-    async with world.scheduler(kubeconfig=path, scheduler_names=(OURS,), **lease):
+    async with world.scheduler(kubeconfig=path, scheduler_names=(OURS,), **lasting(world.namespace)):
         await world.gang("first", 8, scheduler=OURS)
         await history.until_bound(8)
         proxy.cut()

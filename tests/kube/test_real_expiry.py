@@ -16,9 +16,10 @@ from tests.worlds.kube.servers import Live, open_live
 from tests.worlds.kube.watching import Pod, Recorder, informing
 from tests.worlds.live.broken_wire import BreakingWire
 
-from navarch.kube.client import Client, Page, PatchType
+from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import Gone
 from navarch.kube.resources import PODS
+from navarch.kube.transport import Transport
 
 pytestmark = pytest.mark.live
 
@@ -89,21 +90,20 @@ async def test_a_watch_from_a_version_that_is_gone(cluster: tuple[KubeApiServer,
             assert informer.counters.lists == 2
 
 
-class Compacting(Client):
-    """A client with bad luck: history is compacted, and a pod of the first page deleted, between two pages."""
+class Compacting(Transport):
+    """Requests with bad luck: history is compacted, and a pod of the first page deleted, between two pages."""
 
     server: KubeApiServer
     refused: int = 0
     unlucky: str = ""
 
-    async def pages(self, *arguments: Any, **options: Any) -> AsyncIterator[Page[Any]]:
+    async def request(self, method: str, path: str, **options: Any) -> bytes:
+        if self.unlucky and "continue" in (options.get("params") or {}):
+            name, self.unlucky = self.unlucky, ""
+            await super().request("DELETE", f"{path}/{name}", body=b'{"gracePeriodSeconds":0}')
+            await asyncio.to_thread(self.server.compact)
         try:
-            async for page in super().pages(*arguments, **options):
-                yield page
-                if page.metadata.next and self.unlucky:
-                    name, self.unlucky = self.unlucky, ""
-                    await self.delete(PODS, name, namespace=options["namespace"], grace_period=0)
-                    await asyncio.to_thread(self.server.compact)
+            return await super().request(method, path, **options)
         except Gone as error:
             self.refused = error.code
             raise
@@ -115,13 +115,14 @@ async def test_a_list_whose_pages_are_gone(paging: tuple[KubeApiServer, Live], c
     for start in range(0, 600, 100):
         await asyncio.gather(*(live.pod(f"p{number:03}") for number in range(start, start + 100)))
     seen = Recorder()
-    async with Compacting(live.endpoint) as client:
-        client.server, client.unlucky = server, "p000"
+    async with Client(live.endpoint) as client:
+        client.transport = transport = Compacting(live.endpoint)
+        transport.server, transport.unlucky = server, "p000"
         with caplog.at_level(logging.INFO, logger="navarch.kube.watch.informer"):
             async with informing(client, seen, namespace=live.namespace) as informer:
-                assert client.refused == 410
+                assert transport.refused == 410
                 assert "pages expired, listing" in caplog.text
                 assert len(informer.store) == 599 == len(seen.story)
                 assert told(seen) == await truth(live)
-        client.unlucky = "p001"
+        transport.unlucky = "p001"
         assert len((await client.list(PODS, Pod, namespace=live.namespace)).items) == 598

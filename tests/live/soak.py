@@ -18,10 +18,11 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 import click
-from tests.worlds.live.cluster import NODES, Clock, World, end
+from tests.worlds.live.cluster import NODES, Clock, LeaseOptions, World, end
 from tests.worlds.live.load import GANGS, SINGLES, load, nodes
 from tests.worlds.live.storms import STORMS
 
@@ -29,7 +30,7 @@ from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import KubeError, NotFound
 
 Fate = Callable[[World, random.Random], AbstractAsyncContextManager[None]]
-LEASE = {"leader_elect": True, "lock_namespace": "default", "lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.2}
+LEASE = LeaseOptions(leader_elect=True, lock_namespace="default", lease_duration=3.0, renew_deadline=2.0, retry_period=0.2)
 
 
 @contextlib.asynccontextmanager
@@ -86,12 +87,13 @@ async def node_deleted(world: World, rng: random.Random) -> AsyncIterator[None]:
 @contextlib.asynccontextmanager
 async def killed(world: World, rng: random.Random) -> AsyncIterator[None]:
     """Dies when a part is bound, or after a while where the storm lets nothing be bound; another goes on."""
-    assert world.history is not None
+    history = world.history
+    assert history is not None
     process = await world.process("--no-leader-elect")
 
     async def succeed() -> None:
         with contextlib.suppress(AssertionError):
-            await world.history.until_bound(rng.randrange(1, 12), timeout=5)  # type: ignore[union-attr]
+            await history.until_bound(rng.randrange(1, 12), timeout=5)
         await end(process, signal.SIGKILL)
         async with world.scheduler(seed=rng.randrange(1 << 30)):
             await asyncio.Event().wait()
@@ -130,7 +132,7 @@ async def one_round(seed: int) -> str:
                 await history.until_bound(4 * len(GANGS) + SINGLES, timeout=60)
                 for name in [stem.rstrip("-") for stem, _ in GANGS]:
                     await world.eventually(
-                        lambda name=name: world.get_group(name),  # type: ignore[misc]
+                        partial(world.get_group, name),
                         lambda found: found.get("status", {}).get("phase") == "Running",
                     )
             history.check(GANGS)

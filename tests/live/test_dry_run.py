@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.worlds.live import audit
-from tests.worlds.live.cluster import LASTING, World, end
+from tests.worlds.live.cluster import World, end, lasting
 
 from navarch.embedded.api.server import ApiServer
 
@@ -22,7 +22,7 @@ async def test_it_only_asks_and_takes_the_lead_from_nobody(server: ApiServer, wo
     dry = await world.process("--dry-run", "--lock-namespace=default", "--scheduler-name=planned", name="dry")
     try:
         await world.said("dry", "leading: 1 nodes")
-        async with world.scheduler(**LASTING) as leader:
+        async with world.scheduler(**lasting()) as leader:
             await world.gang("ours", 1)
             await history.until_bound(1)
             await world.gang("waits", 2, scheduler="planned")

@@ -67,6 +67,22 @@ async def test_answers_decide_and_are_recorded(world: World) -> None:
     assert bound == 1, "the cycle that bound the pod replays without the extender"
 
 
+async def test_a_dry_run_asks_on_request(world: World) -> None:
+    await world.node("refused", cpu="8")
+    await world.node("best", cpu="8")
+    answers: Answers = {"predicate": [{"match": {"node.Name": "refused"}, "body": {"status": "no", "code": 3}}, {"body": {}}]}
+    with extender(answers) as seen:
+        async with world.scheduler(policy=str(policy(world, seen.url)), dry_run=True, ask_extenders=True) as scheduler:
+            await world.pod("a", cpu="1")
+
+            async def decided() -> list[str]:
+                cycle = scheduler.core.last_cycle
+                return [] if cycle is None else [bind.node for bind in cycle.record.binds]
+
+            await world.eventually(decided, lambda nodes: nodes == ["best"])
+    assert "predicate" in seen.verbs()
+
+
 async def test_a_pod_that_is_deleted_while_the_extender_thinks_is_not_bound(world: World) -> None:
     await world.node("n1", cpu="8")
     history = await world.watch()

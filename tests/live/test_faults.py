@@ -7,6 +7,7 @@ import itertools
 import json
 import random
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,27 +15,18 @@ from aiohttp import web
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 from tests.worlds.live.broken_wire import BreakingWire
-from tests.worlds.live.cluster import LASTING, NODES, Clock, World, end
+from tests.worlds.live.cluster import NODES, Clock, LeaseOptions, World, end, lasting
 from tests.worlds.live.conditions import conditions
 from tests.worlds.live.load import GANGS, SINGLES, load, nodes
 from tests.worlds.live.servers import serve_volcano
 from tests.worlds.live.storms import STORMS
 
+from navarch.embedded.api.errors import ApiError
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import PatchType
-from navarch.kube.errors import Unreachable
 from navarch.kube.resources import LEASES
-from navarch.live.ops.lease import LeaseRecord
 
 pytestmark = pytest.mark.live
-
-
-class _Unreachable:
-    async def read(self) -> LeaseRecord | None:
-        raise Unreachable("the lease is out of reach")
-
-    async def write(self, record: LeaseRecord) -> None:
-        raise Unreachable("the lease is out of reach")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -118,15 +110,19 @@ async def test_a_real_api_server_dies_and_comes_back(tmp_path: Path) -> None:
 
 async def test_a_leader_that_dies_is_followed_and_one_that_leaves_hands_over(server: ApiServer, world: World) -> None:
     history = await nodes(world)
-    lease = {"leader_elect": True, "lock_namespace": "default", "lease_duration": 12.0, "renew_deadline": 8.0, "retry_period": 0.3}
-    async with world.scheduler(**lease) as first:
+    lease = LeaseOptions(leader_elect=True, lock_namespace="default", lease_duration=12.0, renew_deadline=8.0, retry_period=0.3)
+    async with world.scheduler(kubeconfig=world.speaking_as("first"), **lease) as first:
         await world.gang("first", 4)
         await history.until_bound(4)
         async with world.scheduler(**lease) as second:
             await world.eventually(lambda: asyncio.sleep(0, second.informers.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
-            assert first.elector is not None
-            first.elector._lock = _Unreachable()  # from now on the leader cannot renew
+
+            async def refuse_renewal(request: web.BaseRequest) -> None:
+                if request.method == "PUT" and "/leases/" in request.path and request.headers.get("Impersonate-User") == "first":
+                    raise ApiError(503, "ServiceUnavailable", "the leader cannot renew its lease")
+
+            server.faults.intercept(refuse_renewal)
             await world.gang("second", 4)
             await history.until_bound(8)
             await world.eventually(lambda: asyncio.sleep(0, second.leading), bool)
@@ -138,20 +134,19 @@ async def test_a_leader_that_dies_is_followed_and_one_that_leaves_hands_over(ser
 
 async def test_two_replicas_and_a_clean_hand_over(server: ApiServer, world: World) -> None:
     history = await nodes(world)
-    async with world.scheduler(**LASTING) as first:
+    async with world.scheduler(**lasting()) as first:
         await world.gang("first", 4)
         await history.until_bound(4)
-        async with world.scheduler(**LASTING) as second:
+        async with world.scheduler(**lasting()) as second:
             await world.eventually(lambda: asyncio.sleep(0, second.informers.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
-            answer, before = asyncio.Event(), server.faults.before
+            answer = asyncio.Event()
 
             async def held(request: web.BaseRequest) -> None:
                 if request.path.endswith("/binding"):
                     await answer.wait()
-                await before(request)
 
-            server.faults.before = held  # type: ignore[method-assign]
+            server.faults.intercept(held)
             await world.gang("second", 4)
             await world.eventually(lambda: asyncio.sleep(0, len(first.assumed.binds)), lambda count: count == 4)
             # Told to go with four bindings on the wire: they are finished, then the lease is given back.
@@ -194,7 +189,7 @@ async def test_clocks_that_jump_do_no_harm(server: ApiServer, world: World) -> N
     history = await nodes(world)
     rng = random.Random(3)
     clock = Clock()
-    lease = {"leader_elect": True, "lock_namespace": "default", "retry_period": 0.2}
+    lease = LeaseOptions(leader_elect=True, lock_namespace="default", retry_period=0.2)
     async with world.scheduler(clock=clock, **lease):
         for i, ahead in enumerate((3600.0, -86400.0, 0.0, 1e6, -1e6)):
             clock.ahead = ahead
@@ -202,10 +197,10 @@ async def test_clocks_that_jump_do_no_harm(server: ApiServer, world: World) -> N
             await asyncio.sleep(rng.random() * 0.05)
             # Whoever waits is told so whatever the clock says, and is told again by what it says now.
             await world.pod(f"large{i}", cpu="64")
-            said = await world.eventually(lambda i=i: world.events(f"large{i}"), bool)  # type: ignore[misc]
+            said = await world.eventually(partial(world.events, f"large{i}"), bool)
             assert said[0][1] == "FailedScheduling"
             pod = await world.eventually(
-                lambda i=i: world.get_pod(f"large{i}"),  # type: ignore[misc]
+                partial(world.get_pod, f"large{i}"),
                 lambda found: "PodScheduled" in conditions(found),
             )
             assert conditions(pod)["PodScheduled"]["reason"] == "Unschedulable"

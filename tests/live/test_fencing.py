@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import random
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from aiohttp import web
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 from tests.worlds.live import audit
-from tests.worlds.live.cluster import World, end
+from tests.worlds.live.cluster import LeaseOptions, World, end
 from tests.worlds.live.servers import serve_volcano
 
 from navarch.embedded.api.server import ApiServer
@@ -32,7 +33,7 @@ SINGLES = 200
 EVERYTHING = 4 * len(GANGS) + SINGLES
 LEASE = ("--lock-namespace=default", "--lease-duration=12", "--renew-deadline=9", "--retry-period=0.3")
 """As short as a busy machine allows: whoever leads must not lose it by being slow, and it has to be waited for."""
-PATIENT = {"leader_elect": True, "lock_namespace": "default", "lease_duration": 300.0, "renew_deadline": 200.0}
+PATIENT = LeaseOptions(leader_elect=True, lock_namespace="default", lease_duration=300.0, renew_deadline=200.0)
 """A lease that no slow machine loses."""
 
 
@@ -61,9 +62,11 @@ async def leader(world: World) -> str:
 @pytest.mark.parametrize(
     ("server", "seed"), [(embedded, 1), (embedded, 2), (real, 3)], ids=["embedded-1", "embedded-2", "kube-apiserver-3"]
 )
-async def test_a_leader_that_slept_through_its_lease_writes_nothing_more(tmp_path: Path, server: object, seed: int) -> None:
+async def test_a_leader_that_slept_through_its_lease_writes_nothing_more(
+    tmp_path: Path, server: Callable[[Path], AbstractAsyncContextManager[tuple[World, audit.Audit]]], seed: int
+) -> None:
     rng = random.Random(seed)
-    async with server(tmp_path) as (world, sent):  # type: ignore[operator]
+    async with server(tmp_path) as (world, sent):
         for i in range(6):
             await world.node(f"n{i}", cpu="40")
         history = await world.watch()
@@ -117,15 +120,14 @@ async def test_the_lease_is_handed_over_only_when_every_binding_has_its_answer(
 ) -> None:
     """One that is still on its way would put a pod where the next leader has put another."""
     await world.node("n0")
-    asked, answer, before = asyncio.Event(), asyncio.Event(), server.faults.before
+    asked, answer = asyncio.Event(), asyncio.Event()
 
     async def slow(request: web.BaseRequest) -> None:
         if request.path.endswith("/binding"):
             asked.set()
             await answer.wait()
-        await before(request)
 
-    server.faults.before = slow  # type: ignore[method-assign]
+    server.faults.intercept(slow)
     async with world.scheduler(**PATIENT, shutdown_timeout=60.0 if answered else 0.2) as scheduler:
         await world.pod("a")
         await asked.wait()
@@ -143,18 +145,17 @@ async def test_what_was_not_sent_in_time_is_void_and_the_lease_is_handed_over(
     monkeypatch.setattr("navarch.live.scheduler.DRAIN_TIMEOUT", 120.0)
     await world.node("n0", cpu="40")
     history = await world.watch()
-    before, answer = server.faults.before, asyncio.Event()
+    answer = asyncio.Event()
 
     async def slow(request: web.BaseRequest) -> None:
         if request.path.endswith("/binding"):
             await answer.wait()
-        await before(request)
 
-    server.faults.before = slow  # type: ignore[method-assign]
+    server.faults.intercept(slow)
     for i in range(20):
         await world.pod(f"single-{i}")
     async with world.scheduler(**PATIENT, shutdown_timeout=0.5) as scheduler:
-        scheduler.binder.outbox._room = 4
+        scheduler.binder.outbox.room = 4
         await world.eventually(lambda: asyncio.sleep(0, len(scheduler.binder.outbox)), lambda many: many >= 20)
         scheduler.stop()
         await world.eventually(lambda: asyncio.sleep(0, scheduler.binder.outbox.paused), bool)

@@ -104,19 +104,19 @@ async def test_kais_binder_is_told_the_gpus_and_what_it_marks_is_believed(play: 
 async def binder(world: World) -> AsyncIterator[list[dict[str, Any]]]:
     """KAI's binder: marks the pod with its GPUs, binds it, and says so. Yields the requests that it has carried out."""
     done: list[dict[str, Any]] = []
-    there = {"namespace": world.namespace}
 
     async def work() -> None:
         while True:
-            for request in (await world.client.list(REQUESTS, **there)).items:
+            for request in (await world.client.list(REQUESTS, namespace=world.namespace)).items:
                 if request.get("status", {}).get("phase"):
                     continue
                 name, (seat,) = request["spec"]["podName"], request["spec"]["selectedGPUGroups"]
-                pod = await world.client.patch(PODS, name, {"metadata": {"labels": {LABEL: seat}}}, PatchType.MERGE, **there)
+                labelled = {"metadata": {"labels": {LABEL: seat}}}
+                pod = await world.client.patch(PODS, name, labelled, PatchType.MERGE, namespace=world.namespace)
                 done.append(request)
                 await world.client.bind(world.namespace, name, uid=pod["metadata"]["uid"], node=request["spec"]["selectedNode"])
                 succeeded = {"status": {"phase": "Succeeded"}}
-                await world.client.patch(REQUESTS, name, succeeded, PatchType.MERGE, subresource="status", **there)
+                await world.client.patch(REQUESTS, name, succeeded, PatchType.MERGE, subresource="status", namespace=world.namespace)
             await asyncio.sleep(0.02)
 
     task = asyncio.create_task(work())

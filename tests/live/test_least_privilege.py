@@ -14,7 +14,7 @@ import pytest
 from tests.envtest.server import KubeApiServer
 from tests.worlds.deploy.installing import install_on
 from tests.worlds.live.claims import CLAIMS, CLASSES, DEVICE_CLASSES, RESOURCE_CLAIMS, SLICES, VOLUMES
-from tests.worlds.live.cluster import LASTING, QUEUES, World
+from tests.worlds.live.cluster import QUEUES, World, lasting
 from tests.worlds.live.priority_classes import classes
 from tests.worlds.live.servers import real_world
 
@@ -47,7 +47,7 @@ async def test_a_scheduler_with_exactly_its_rights_does_all_its_work(installed: 
     forbidden.clear()  # what it took to set the scene
     await world.node(f"n-{world.namespace}", cpu="4")
     history = await world.watch()
-    async with world.scheduler(kubeconfig=account, **{**LASTING, "lock_namespace": "navarch-system"}):
+    async with world.scheduler(kubeconfig=account, **lasting("navarch-system")):
         await world.gang("low", 4, priorityClassName=f"low-{world.namespace}")
         await history.until_bound(4)
         await world.eventually(lambda: world.get_group("low"), lambda found: found.get("status", {}).get("phase") == "Running")

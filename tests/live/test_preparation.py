@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from tests.worlds.live.claims import CLAIMS, CLASSES, DEVICE_CLASSES, RESOURCE_CLAIMS, SELECTED, SLICES, VOLUMES, with_claim
@@ -134,7 +135,7 @@ async def test_a_gang_waits_for_the_volumes_of_all_and_none_of_it_is_bound_witho
     await world.pod("gang-2", group="gang")
     async with world.scheduler(volume_timeout=0.5):
         for name in ("gang-0", "gang-1", "gang-2"):
-            await world.eventually(lambda name=name: world.get_pod(name), told)  # type: ignore[misc]
+            await world.eventually(partial(world.get_pod, name), told)
         assert history.bound() == []
     async with world.scheduler():
         await world.eventually(selected, lambda found: (found["metadata"].get("annotations") or {}).get(SELECTED) == "n0")

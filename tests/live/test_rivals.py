@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 from aiohttp import web
@@ -68,9 +69,8 @@ class Together:
     the other has decided about. Without it, one that the machine favours is done before the other begins."""
 
     def __init__(self, server: ApiServer) -> None:
-        self._before = server.faults.before
         self._sent: dict[str, asyncio.Event] = {}
-        server.faults.before = self._hold  # type: ignore[method-assign]
+        server.faults.intercept(self._hold)
 
     def next_round(self) -> None:
         self._sent = {who: asyncio.Event() for who in ("first", "second")}
@@ -82,7 +82,6 @@ class Together:
         if request.path.endswith("/binding") and self._sent:
             self._sent[request.headers["Impersonate-User"]].set()
             await asyncio.gather(*(each.wait() for each in self._sent.values()))
-        await self._before(request)
 
 
 @contextlib.asynccontextmanager
@@ -118,6 +117,10 @@ async def test_two_schedulers_decide_at_the_same_instant(any_world: World, names
         await world.node(f"r{i}")
     history = await world.watch()
     together = Together(world.server) if world.server is not None and len(names) == 1 else None
+
+    def stand(wanted: int) -> bool:
+        return len(history.standing()) == wanted and not history.too_full()
+
     (world.folder / "packing.yaml").write_text(PACKING)
     # One spreads and one packs, so that they disagree about every pod.
     first = await world.process("--no-leader-elect", f"--scheduler-name={names[0]}", name="first")
@@ -136,9 +139,7 @@ async def test_two_schedulers_decide_at_the_same_instant(any_world: World, names
                 for process in (first, second):
                     process.send_signal(signal.SIGCONT)
                 wanted = (number + 1) * (4 * len(GANGS) + SINGLES) // ROUNDS
-                await history.until(
-                    lambda wanted=wanted: len(history.standing()) == wanted and not history.too_full(), f"{wanted} stand"
-                )
+                await history.until(partial(stand, wanted), f"{wanted} stand")
         history.check(GANGS, rivals=True)
         assert len(history.seen) == wanted + room.turned_away
         if together is not None:

@@ -7,12 +7,13 @@ import gzip
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 from click.testing import CliRunner
 from tests.worlds.live.broken_wire import BreakingWire
-from tests.worlds.live.cluster import GROUPS, LASTING, World
+from tests.worlds.live.cluster import GROUPS, World, lasting
 from tests.worlds.live.conditions import conditions
 from tests.worlds.live.plain_policy import PLAIN
 
@@ -47,7 +48,8 @@ async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: Worl
         # The watch may show the binding before its answer has come.
         text = await world.eventually(metrics, lambda found: 'navarch_binds_total{result="ok"} 1.0' in found)
         assert "navarch_leading 1.0" in text and "navarch_pod_wait_seconds_count 1.0" in text
-        assert scheduler.metrics.registry.get_sample_value("navarch_api_writes_total", {"event": "replies"}) >= 1
+        replies = scheduler.metrics.registry.get_sample_value("navarch_api_writes_total", {"event": "replies"})
+        assert replies is not None and replies >= 1
         async with http.get(f"{base}/debug/snapshot") as reply:
             recording = recordings.read(await reply.read())
         assert recording.nodes[0].name == "n0"
@@ -123,11 +125,10 @@ async def test_who_takes_over_decides_by_the_policy_of_now_not_of_when_it_starte
     policy.write_text(PLAIN)
     await world.node("n0")
     history = await world.watch()
-    lease = {**LASTING, "policy": str(policy)}
-    async with world.scheduler(**lease) as first:
+    async with world.scheduler(policy=str(policy), **lasting()) as first:
         await world.pod("a")
         await history.until_bound(1)
-        async with world.scheduler(**lease) as second:
+        async with world.scheduler(policy=str(policy), **lasting()) as second:
             await world.eventually(lambda: asyncio.sleep(0, second.missing()), lambda missing: missing == [])
             first.stop()
             policy.write_text(PLAIN.replace("allocate, backfill", "backfill"))
@@ -195,7 +196,7 @@ async def test_a_recorded_cycle_replays_byte_for_byte(world: World, tmp_path: Pa
     await world.node("n0")
     await world.node("n1")
     history = await world.watch()
-    secret = {"containers": [{"name": "c", "image": "i", "env": [{"name": "TOKEN", "value": "hush"}]}]}
+    secret: dict[str, Any] = {"containers": [{"name": "c", "image": "i", "env": [{"name": "TOKEN", "value": "hush"}]}]}
     async with world.scheduler(record=tmp_path / "cycles"):
         await world.pod("early", **secret)
         await history.until_bound(1)

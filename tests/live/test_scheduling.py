@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.worlds.live.cluster import LASTING, QUEUES, World
+from tests.worlds.live.cluster import QUEUES, World, lasting
 from tests.worlds.live.conditions import conditions
 
 from navarch.kube.resources import PODS
@@ -117,6 +117,6 @@ async def test_what_came_before_the_scheduler_is_taken_up(any_world: World) -> N
     await world.node("n0", cpu="3")
     history = await world.watch()
     await world.gang("early", 3)
-    async with world.scheduler(**{**LASTING, "lock_namespace": world.namespace}):
+    async with world.scheduler(**lasting(world.namespace)):
         await history.until_bound(3)
     history.check([("early", 3)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.live
 async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> None:
     world, clock = any_world, StillClock()
     await world.node(f"n-{world.namespace}", cpu="1")
-    said = lambda: _about(world, "large")  # noqa: E731
+    said = partial(_about, world, "large")
     async with world.scheduler(clock=clock, scheduler_names=("batch", "other")) as scheduler:
 
         async def later(seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ async def test_the_place_of_a_pod_that_ends_goes_to_the_eldest_and_few_others_ar
         waiting = [f"later-{number:02d}" for number in range(WAIT)]
         for name in waiting:
             await world.pod(name)
-        await asyncio.gather(*(world.eventually(lambda name=name: world.get_pod(name), refused) for name in waiting))  # type: ignore[misc]
+        await asyncio.gather(*(world.eventually(partial(world.get_pod, name), refused) for name in waiting))
         # That a queue is open concerns everyone, and may be seen late.
         queues, queue = scheduler.cache.cluster.queues, scheduler.queue
         await world.eventually(lambda: asyncio.sleep(0, (queues["default"].state, len(queue))), lambda seen: seen == ("Open", WAIT))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def check_post_filter(case: Case, preemption: PodPreemption, row: int) -> None:
 def check_preemption(case: Case) -> None:
     if "config" in case:
         case = {**case, "config": None}
-    plugins = {name: {} for name in case.get("plugins") or ["NodeResourcesFit"]}
+    plugins: dict[str, dict[str, Any]] = {name: {} for name in case.get("plugins") or ["NodeResourcesFit"]}
     session, row = session_of(case, plugins)
     session.resources_by_filters = True
     preemption = PodPreemption(session, Nominations(session))

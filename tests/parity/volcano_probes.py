@@ -81,5 +81,5 @@ def _flat(reading: dict[str, dict[str, float]]) -> list[tuple[tuple[str, str], f
 
 def _spread(readings: list[dict[str, dict[str, float]]]) -> float:
     """Three readings do not show the whole range: what one of them may miss is at most the widest range that was seen."""
-    columns = zip(*(_flat(reading) for reading in readings), strict=True)
-    return max(max(v for _, v in column) - min(v for _, v in column) for column in columns)
+    columns = zip(*([score for _, score in _flat(reading)] for reading in readings), strict=True)
+    return max(float(max(column) - min(column)) for column in columns)

@@ -78,7 +78,7 @@ class Injection:
         return called
 
 
-def below(kind: type) -> Iterator[type]:
+def below(kind: type[Any]) -> Iterator[type[Any]]:
     for each in kind.__subclasses__():
         yield each
         yield from below(each)
@@ -99,7 +99,7 @@ def raising(job: str, nth: int) -> Iterator[Injection]:
 def without(objects: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     def concerns(each: dict[str, Any]) -> bool:
         group = each["metadata"].get("annotations", {}).get("scheduling.k8s.io/group-name")
-        return group == name or (each["kind"] == "PodGroup" and each["metadata"]["name"] == name)
+        return name in (group, each["metadata"]["name"] if each["kind"] == "PodGroup" else None)
 
     return [each for each in objects if not concerns(each)]
 

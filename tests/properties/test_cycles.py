@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
-from navarch.model.resources import requests_from
+from navarch.model.resources import IntArray, requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, TaskSpec
 from navarch.model.status import COUNTS_READY, IS_ALLOCATED, ON_NODE, TaskStatus
 
@@ -108,16 +110,16 @@ class History:
 
     def cluster(self, order: random.Random | None = None) -> Cluster:
         cluster = Cluster()
-        puts = (
-            [(cluster.put_queue, q) for q in self.queues]
-            + [(cluster.put_node, n) for n in self.nodes.values()]
-            + [(cluster.put_job, j) for j in self.jobs.values()]
-            + [(cluster.put_task, t) for t in self.tasks.values()]
-        )
+        puts: list[Callable[[], None]] = [
+            *(partial(cluster.put_queue, q) for q in self.queues),
+            *(partial(cluster.put_node, n) for n in self.nodes.values()),
+            *(partial(cluster.put_job, j) for j in self.jobs.values()),
+            *(partial(cluster.put_task, t) for t in self.tasks.values()),
+        ]
         if order is not None:
             order.shuffle(puts)
-        for put, spec in puts:
-            put(spec)  # type: ignore[operator]
+        for put in puts:
+            put()
         return cluster
 
     def happen(self, record: CycleRecord) -> None:
@@ -154,8 +156,8 @@ class History:
 def check_accounts(cluster: Cluster) -> None:
     """Kept figures equal figures counted afresh."""
     size = len(cluster.space)
-    used = defaultdict(lambda: np.zeros(size, np.int64))
-    allocated = defaultdict(lambda: np.zeros(size, np.int64))
+    used: dict[str, IntArray] = defaultdict(lambda: np.zeros(size, np.int64))
+    allocated: dict[str, IntArray] = defaultdict(lambda: np.zeros(size, np.int64))
     counts: dict[tuple[str, int], int] = defaultdict(int)
     for row, spec in enumerate(cluster.tasks.specs):
         if spec is None:

@@ -22,7 +22,8 @@ from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.handlers import KindHandler, PodHandler
 from navarch.live.cache.watched_kinds import watched
 from navarch.model.cluster import Cluster
-from navarch.model.resources import Requests
+from navarch.model.resources import IntArray
+from navarch.model.spec import Requests
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 
@@ -43,15 +44,14 @@ class Watch:
         self.cache = ClusterCache(choices, AssumedPods(), self._notice)
         self.version = 0
         pods = PodHandler(self.cache, PODS, self._invalid)
-        store: ObjectStore[Any] = ObjectStore(pods, pods.bad)
-        pods.store = self.cache.pods = store.objects
+        store: ObjectStore[Any] = ObjectStore(pods, pods.bad, self.cache.pods)
         self._feeds: dict[tuple[str, str], tuple[ObjectDecoder[Any], ObjectStore[Any]]] = {
             ("", "Pod"): (ObjectDecoder(Pod, read_partial_pod), store)
         }
         for kind in watched():
-            handler = KindHandler(self.cache, kind, kind.candidates[0], self._invalid)
-            objects: ObjectStore[Any] = ObjectStore(handler, handler.bad)
-            handler.store = objects.objects
+            kept: dict[tuple[str, str], Any] = {}
+            handler = KindHandler(self.cache, kind, kind.candidates[0], self._invalid, kept)
+            objects: ObjectStore[Any] = ObjectStore(handler, handler.bad, kept)
             self._feeds[kind.candidates[0].group, kind.kind] = ObjectDecoder(kind.struct), objects
 
     def send(self, event: str, made: dict[str, Any]) -> None:
@@ -83,8 +83,11 @@ def model(cluster: Cluster) -> dict[str, Any]:
     """Everything in the model, by name."""
     snapshot = cluster.snapshot()
     names = snapshot.resource_names
-    amounts = lambda column: {name: int(amount) for name, amount in zip(names, column, strict=False) if amount}  # noqa: E731
     jobs = cluster.jobs
+
+    def amounts(column: IntArray) -> dict[str, int]:
+        return {name: int(amount) for name, amount in zip(names, column, strict=False) if amount}
+
     return {
         "nodes": {
             spec.name: (spec, amounts(snapshot.nodes.used[:, i]), amounts(snapshot.nodes.releasing[:, i]))
@@ -152,7 +155,7 @@ def with_siblings(objects: Objects, rng: random.Random) -> Objects:
             for number in range(rng.randint(0, 3)):
                 name = f"{made['metadata']['name']}-{number}"
                 labels = dict(made["metadata"].get("labels") or {}) | ({"own": name} if rng.random() < 0.2 else {})
-                metadata = {**made["metadata"], "name": name, "uid": name, "labels": labels}
+                metadata = {**made["metadata"], "name": name, "uid": f"{made['metadata']['uid']}-{number}", "labels": labels}
                 metadata["creationTimestamp"] = f"2026-01-01T00:00:{rng.randrange(60):02d}Z"
                 spec, status = dict(made["spec"]), dict(made.get("status") or {})
                 if spec.get("nodeName") and rng.random() < 0.5:

@@ -47,7 +47,7 @@ def reference(case: dict[str, Any], waiting: list[dict[str, Any]]) -> Outcome:
 def one_pod(cluster: Cluster, pod: dict[str, Any], out: Outcome) -> str | None:
     filtering = Filtering(cluster, pod)
     statuses = filtering.all_nodes()
-    nominated = pod["status"].get("nominatedNodeName", "")
+    nominated: str = pod["status"].get("nominatedNodeName", "")
     feasible = [name for name, status in statuses.items() if status.ok]
     if nominated in feasible:
         return nominated

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,8 @@ Step = tuple[str, int, int]
 
 
 def world() -> Session:
-    cluster = with_nodes(*((f"n{i}", {"cpu": 8, "memory": "32Gi"}) for i in range(4)))
+    capacity: dict[str, str | int] = {"cpu": 8, "memory": "32Gi"}
+    cluster = with_nodes(*((f"n{i}", capacity) for i in range(4)))
     for i in range(3):
         add_job(cluster, f"running{i}", SHAPES, node=f"n{i}", minimum=1)
         add_job(cluster, f"waiting{i}", SHAPES * 2, minimum=2)
@@ -26,7 +29,15 @@ def world() -> Session:
 
 def picture(session: Session) -> list[bytes]:
     nodes = session.nodes
-    arrays = [nodes.used, nodes.releasing, nodes.pipelined, nodes.requested, nodes.scoring, session.status, session.node]
+    arrays: list[np.ndarray[Any, Any]] = [
+        nodes.used,
+        nodes.releasing,
+        nodes.pipelined,
+        nodes.requested,
+        nodes.scoring,
+        session.status,
+        session.node,
+    ]
     jobs = sorted(session.touched_jobs, key=lambda job: job.key)
     counts = np.array([[*job.counts, job.best_effort_pending] for job in jobs])
     return [a.tobytes() for a in arrays] + [counts.tobytes()] + [job.allocated.tobytes() for job in jobs]
@@ -38,8 +49,7 @@ steps = st.lists(st.tuples(st.sampled_from(["allocate", "pipeline", "evict", "ba
 @given(steps)
 def test_discard_restores_every_byte(script: list[Step]) -> None:
     session = world()
-    for job in session.all_jobs():
-        assert job is not None
+    assert session.all_jobs(), "all jobs are opened before the first picture"
     before = picture(session)
     statement = session.statement()
     marks = [statement.save_point()]

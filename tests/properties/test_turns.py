@@ -17,7 +17,6 @@ from navarch.engine.placement.class_view import ClassView
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change
 from navarch.engine.policy import preset
-from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.resources import CPU, MEMORY, FloatArray, requests_from
@@ -63,14 +62,7 @@ def elastic_world(seed: int) -> Cluster:
 
 def decided(cluster: Cluster, policy: str, *, plain: bool) -> tuple[list[object], ...]:
     with pytest.MonkeyPatch.context() as patch:
-        if plain:
-            begin = ClassView.__init__
-
-            def forgetful(view: ClassView, session: Session, task: TaskClass) -> None:
-                begin(view, session, task)
-                view._foretold, view._may_stand = None, False
-
-            patch.setattr(ClassView, "__init__", forgetful)
+        patch.setattr(ClassView, "keeps_answers", not plain)
         record = decide(cluster.snapshot(), POLICIES[policy], installed(), 1e9)
     return list(record.binds), list(record.evictions), list(record.nominations), list(record.jobs)
 
@@ -85,7 +77,8 @@ class Fullest(NodeScorer):
     name, scope = "fullest", Scope.ROW
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        return at.used[CPU] * 100.0 / np.maximum(at.allocatable[CPU], 1) + at.requested[MEMORY] / 3e9
+        score: FloatArray = at.used[CPU] * 100.0 / np.maximum(at.allocatable[CPU], 1) + at.requested[MEMORY] / 3e9
+        return score
 
 
 class OddRows(NodeScorer):
@@ -95,7 +88,8 @@ class OddRows(NodeScorer):
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         rows = np.arange(at.used.shape[1]) if isinstance(at.rows, slice) else at.rows
-        return (rows % 2) * 20.0 - at.used[CPU] / 100
+        score: FloatArray = (rows % 2) * 20.0 - at.used[CPU] / 100
+        return score
 
 
 class OwnCount(NodeScorer):
@@ -108,7 +102,8 @@ class OwnCount(NodeScorer):
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         more = 0 if at.added is None else at.added
-        return -np.abs(self.seen[task.number % 2][at.rows] + more - 2.0)
+        score: FloatArray = -np.abs(self.seen[task.number % 2][at.rows] + more - 2.0)
+        return score
 
 
 class Distance(NodeScorer):

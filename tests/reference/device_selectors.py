@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable
+from typing import Any
 
 from tests.reference.cluster import Object
 
 TOKEN = re.compile(r"""\s*("[^"]*"|'[^']*'|-?\d+|[A-Za-z_]\w*|&&|\|\||[=!<>]=|[<>!().,\[\]])""")
-COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 class Error(Exception):
@@ -56,10 +58,10 @@ class _Reader:
     def both(self) -> object:
         return self._joined("&&", self.compared, settles=False)
 
-    def _joined(self, sign: str, inner: object, *, settles: bool) -> object:
-        value = inner()  # type: ignore[operator]
+    def _joined(self, sign: str, inner: Callable[[], object], *, settles: bool) -> object:
+        value = inner()
         while self.next_is(sign):
-            other = inner()  # type: ignore[operator]
+            other = inner()
             if value is settles or other is settles:
                 value = settles
             elif not (isinstance(value, bool) and isinstance(other, bool)):

@@ -16,14 +16,16 @@ class Fullest(NodeScorer):
     name, scope = "fullest", Scope.ROW
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        return at.used[CPU] * 100.0 / np.maximum(at.allocatable[CPU], 1)
+        share: FloatArray = at.used[CPU] * 100.0 / np.maximum(at.allocatable[CPU], 1)
+        return share
 
 
 class Emptiest(NodeScorer):
     name, scope = "emptiest", Scope.ROW
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        return -np.floor(at.requested[MEMORY] * 10.0 / np.maximum(at.allocatable[MEMORY], 1))
+        tenths: FloatArray = -np.floor(at.requested[MEMORY] * 10.0 / np.maximum(at.allocatable[MEMORY], 1))
+        return tenths
 
 
 class Named(NodeScorer):

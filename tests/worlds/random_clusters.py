@@ -38,13 +38,14 @@ class Maker:
         return {"key": key, "operator": self.pick("In", "NotIn"), "values": self.subset(("a", "b"), 1)}
 
     def selector(self) -> Object | None:
-        return self.pick(
+        make: Callable[[], Object | None] = self.pick(
             lambda: None,
             lambda: {},
             lambda: {"matchLabels": self.labels()},
             lambda: {"matchLabels": self.labels()},
             lambda: {"matchExpressions": self.some(self.expression, 1, 2)},
-        )()
+        )
+        return make()
 
     def pod_term(self) -> Object:
         term: Object = {"topologyKey": self.pick(*KEYS)}

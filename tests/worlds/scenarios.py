@@ -105,7 +105,7 @@ def metrics_of(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def policy_of(scenario: dict[str, Any]) -> str | dict[str, Any]:
-    given = scenario.get("policy", "navarch")
+    given: str | dict[str, Any] = scenario.get("policy", "navarch")
     if isinstance(given, str):
         return given
     rest = {key: value for key, value in given.items() if key not in ("plugins", "tiers")}
@@ -137,7 +137,8 @@ def manifests(scenario: dict[str, Any]) -> list[dict[str, Any]]:
         out.append({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value})
     for number, (name, job) in enumerate(scenario.get("jobs", {}).items()):
         out += _job_objects(api, name, job, _moment(100 + number))
-    return out + scenario.get("objects", [])
+    out += scenario.get("objects", [])
+    return out
 
 
 def _moment(second: int) -> str:
@@ -177,7 +178,7 @@ def _group(api: str, least: int, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pod(api: str, name: str, job: dict[str, Any], number: int, node: str, created: str) -> dict[str, Any]:
-    requests = {key: str(job[key]) for key in ("cpu", "memory") if key in job}
+    requests: dict[str, str] = {key: str(job[key]) for key in ("cpu", "memory") if key in job}
     if "gpu" in job:
         requests["nvidia.com/gpu"] = str(job["gpu"])
     requests.update({key: str(value) for key, value in job.get("asks", {}).items()})

@@ -16,7 +16,7 @@ from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.connect import connect
 from navarch.offline.plan import read_policy
-from navarch.web.server import WebOptions, WebServer
+from navarch.web.server import Follow, WebOptions, WebServer
 
 PATIENCE = 60.0
 
@@ -49,6 +49,12 @@ class Dashboard:
         except TimeoutError:
             raise AssertionError(f"not within {PATIENCE:g} s; the last answer was {answer}") from None
         return answer
+
+    async def ready(self) -> None:
+        """Wait until the cluster has been read."""
+        async with asyncio.timeout(PATIENCE):
+            while not self.server.state.ready:
+                await asyncio.sleep(0.02)
 
     @contextlib.asynccontextmanager
     async def events(self, **params: Any) -> AsyncIterator[EventReader]:
@@ -86,7 +92,12 @@ class EventReader:
 
 @contextlib.asynccontextmanager
 async def dashboard(
-    world: World, kubeconfig: Path | None = None, policy: str = "navarch", access: AccessReview | None = None, **options: Any
+    world: World,
+    kubeconfig: Path | None = None,
+    policy: str = "navarch",
+    access: AccessReview | None = None,
+    follow: Follow | None = None,
+    **options: Any,
 ) -> AsyncIterator[Dashboard]:
     """A dashboard of the world's cluster, once it has read all of it. `access` reviews tokens instead of the API server."""
     registry = installed()
@@ -94,7 +105,7 @@ async def dashboard(
     given = WebOptions(
         listen="127.0.0.1:0", seed=1, step=0.05, patience=IMPATIENT, kubeconfig=kubeconfig or world.kubeconfig, **options
     )
-    server = WebServer(endpoint, read_policy(policy, registry), registry, given, access=access)
+    server = WebServer(endpoint, read_policy(policy, registry), registry, given, access=access, follow=follow)
     await server.start()
     running = asyncio.create_task(server.run())
     headers = {"Authorization": f"Bearer {server.token_login.token}"}

@@ -15,8 +15,8 @@ from typing import Any
 import click
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
-from navarch.cli.cluster.running_policy import running_policy
 from navarch.cli.cluster.state_option import state_option
+from navarch.cli.history_file import history_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.scheduler_names import served
@@ -27,9 +27,11 @@ from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError, KubeError
 from navarch.kube.resources import Resource
+from navarch.live.ops.event_loop import run_in_event_loop
 from navarch.live.ops.health import ListenError, tls_context
 from navarch.views.published_state import PublishedState, StateAddress, read_state
-from navarch.web.server import WebOptions, WebServer
+from navarch.views.running_policy import running_policy
+from navarch.web.server import Follow, WebOptions, WebServer
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -57,6 +59,7 @@ Examples:
 @click.option("--host", "hosts", multiple=True, metavar="NAME", help="A name besides localhost that browsers may use; may repeat.")
 @click.option("--policy", metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.  [that of the running scheduler]")
 @click.option("--scheduler", default="", metavar="URL", help="The scheduler's metrics port.  [found, and read through the API server]")
+@history_option
 @click.option("--simulations", type=_FOLDER, metavar="DIR", help="Folder with reports of `navarch simulate --report`.")
 @click.option("--recordings", type=_FOLDER, metavar="DIR", help="Folder of `navarch run --record`.")
 @click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="spec.schedulerName to show; may repeat.")
@@ -114,6 +117,7 @@ def web(
         as_queue = namespace_as_queue or running.parameters.namespace_as_queue
         options = WebOptions(
             scheduler_names=sorted(names),
+            names_given=bool(scheduler_names),
             namespace_as_queue=as_queue,
             kubeconfig=kubeconfig,
             context=context,
@@ -124,11 +128,13 @@ def web(
             state=StateAddress.parse(state),
             **given,
         )
+        follow = None if policy else Follow(published)
         await _serve(
-            WebServer(endpoint, running.policy, registry, options, running.settings(sorted(names), as_queue)), stop_with_input
+            WebServer(endpoint, running.policy, registry, options, running.settings(sorted(names), as_queue), follow=follow),
+            stop_with_input,
         )
 
-    _run(main())
+    run_in_event_loop(main())
 
 
 async def _serve(server: WebServer, stop_with_input: bool) -> None:
@@ -170,14 +176,3 @@ async def _found(endpoint: Endpoint, address: StateAddress) -> tuple[PublishedSt
             return state, ()
         except KubeError:
             return None, ()
-
-
-def _run(main: Any) -> None:
-    """Use uvloop if it is installed: it takes less CPU for the same requests."""
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(main)
-        return
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main)

@@ -49,6 +49,8 @@ class TaskClass(Struct, frozen=True, eq=False):
     shape_number: int
     request: IntArray
     """(R,), one pod included."""
+    charge: IntArray
+    """(R,): what one task counts for in the accounts of jobs and queues: the request, and its parts of GPUs."""
     scoring: IntArray
     """(2,): what scores count for the incoming pod."""
     footprint: IntArray

@@ -16,6 +16,7 @@ would then not replay. The fields of objects are in `model/spec.py`: `job.spec`,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from navarch.engine.arguments import Argument, Arguments
@@ -58,6 +59,11 @@ class Plugin:
         self.session = session
         self.option = option
         self.given = Arguments(self.arguments, option.arguments)
+
+    @staticmethod
+    def asked_servers(given: Arguments) -> Sequence[str]:
+        """URLs of the servers that it asks in a cycle (`points/conversation.py`). Commands that do not ask name them."""
+        return ()
 
     def open(self) -> None:
         """Called once, in policy order, before node functions are asked for and before the first action."""

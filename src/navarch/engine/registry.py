@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from navarch.engine.action import Action
+from navarch.engine.arguments import Arguments
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.checked_plugins import checked, is_foreign
 from navarch.engine.points.declaration import declaration_problems
@@ -133,6 +134,13 @@ class Registry:
         """Whether the policy gives each namespace of a queue its turn."""
         tiers = self.select_plugins(policy).tiers
         return any(kind.namespaces_take_turns and JobOrder in points for tier in tiers for kind, _, points in tier)
+
+    def asked_servers(self, policy: Policy) -> list[str]:
+        """URLs of the servers that cycles of the policy ask."""
+        selected = self.select_plugins(policy)
+        plugins = [each for tier in (*selected.tiers, selected.added) for each in tier]
+        found = [server for kind, option, _ in plugins for server in kind.asked_servers(Arguments(kind.arguments, option.arguments))]
+        return list(dict.fromkeys(found))
 
     def _select_all(self, options: Iterable[PluginOption], policy: Policy) -> list[Selected]:
         return [each for option in options if (each := self._select(option, policy))]

@@ -48,6 +48,10 @@ S = TypeVar("S")
 ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
 
 
+class CycleStopped(BaseException):
+    """The caller of the cycle wants no more of it. No rule is at fault, so containment does not take it."""
+
+
 class Session(PluginRunner):
     def __init__(
         self,
@@ -64,8 +68,10 @@ class Session(PluginRunner):
         opening: OpeningFigures | None = None,
         without_preferences: Collection[str] = (),
         conversation: Conversation | None = None,
+        proceed: Callable[[], bool] | None = None,
     ) -> None:
         self.snapshot = snapshot
+        self._proceed = proceed
         self.policy = policy
         self.semantics: Semantics = policy.semantics
         self.now = now
@@ -93,6 +99,10 @@ class Session(PluginRunner):
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
         self.out_of_view: set[int] = set()
         """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
+        self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
+        """Task row -> node -> shared devices: places that a moved task leaves. Its pod is there until it is gone."""
+        self.repeated_evictions: dict[int, int] = {}
+        """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many."""
         self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
         """(R,): by how much a request may exceed the free resources of a node and still fit; zeros in strict mode."""
         if self.semantics.overcommitted_nodes_are_out:
@@ -301,6 +311,7 @@ class Session(PluginRunner):
             shape=shape,
             shape_number=number,
             request=self.snapshot.shape_request[:, number],
+            charge=self.snapshot.shape_charge[:, number],
             scoring=np.array(shape.scoring, dtype=np.int64),
             footprint=np.array(shape.footprint, dtype=np.int64),
             best_effort=self.snapshot.shape_best_effort[number],
@@ -372,6 +383,9 @@ class Session(PluginRunner):
     # changes, through statements alone
 
     def statement(self) -> Statement:
+        """An undo log for one attempt. Raises CycleStopped where the caller of the cycle wants no further attempt."""
+        if self._proceed is not None and not self._proceed():
+            raise CycleStopped
         if self.opening is not None:
             self.opening.keep()
         return Statement(self)

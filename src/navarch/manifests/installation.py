@@ -16,8 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
 from navarch import manifests
 from navarch.object_types import Manifest
+from navarch.yaml_loading import Loader
 
 NAMESPACE = "navarch-system"
 NAME = "navarch"
@@ -29,6 +32,13 @@ DIALECTS = {
     "kube-batch": frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"}),
     "volcano": frozenset({"scheduling.volcano.sh", "topology.volcano.sh", "nodeinfo.volcano.sh", "shard.volcano.sh"}),
 }
+
+CUSTOM_METRICS: Manifest = {
+    "apiGroups": ["custom.metrics.k8s.io"],
+    "resources": ["nodes/node_cpu_usage_avg", "nodes/node_memory_usage_avg"],
+    "verbs": ["get"],
+}
+"""The load of nodes from the Prometheus adapter (`live/node_load/custom_metrics.py`). The chart has the same rule."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,7 @@ class Installation:
         return [
             *self._placed(manifests.namespace()),
             *self.crds(),
-            *self._placed(manifests.rbac()),
+            *self._placed(self._rbac()),
             *self._placed(self._policy_object()),
             *self._placed(self._deployment()),
             *self._placed(manifests.service()),
@@ -97,6 +107,14 @@ class Installation:
                     volume["configMap"]["name"] = f"{self.name}-policy"
         return item
 
+    def _rbac(self) -> list[Manifest]:
+        """The shipped rights, and those on custom metrics where the policy takes the load of nodes from them."""
+        objects = manifests.rbac()
+        if self.policy is not None and _reads_custom_metrics(self.policy):
+            (role,) = (item for item in objects if item["kind"] == "ClusterRole" and item["metadata"]["name"] == NAME)
+            role["rules"].append(CUSTOM_METRICS)
+        return objects
+
     def _deployment(self) -> list[Manifest]:
         objects = manifests.deployment()
         deployment = objects[0]
@@ -137,6 +155,20 @@ class Installation:
             "annotations": {"navarch/policy-digest": hashlib.sha256(self.policy.encode()).hexdigest()[:16]},
         }
         return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": self.policy}}]
+
+
+def _reads_custom_metrics(policy: str) -> bool:
+    """Whether the text of a policy file says `metrics: {type: prometheus_adaptor}`. A text that is no YAML is refused elsewhere.
+
+    >>> _reads_custom_metrics("metrics: {type: prometheus_adaptor}"), _reads_custom_metrics("metrics: {type: prometheus}")
+    (True, False)
+    """
+    try:
+        document = yaml.load(policy, Loader)
+    except yaml.YAMLError:
+        return False
+    metrics = document.get("metrics") if isinstance(document, dict) else None
+    return isinstance(metrics, dict) and metrics.get("type") == "prometheus_adaptor"
 
 
 def _accounts(binding: Manifest) -> list[dict[str, str]]:

@@ -135,6 +135,9 @@ class Snapshot:
     jobs: JobColumns
     shapes: list[Shape]
     shape_request: IntArray
+    """(R, shapes): what a pod asks of its node."""
+    shape_charge: IntArray
+    """(R, shapes): what a pod counts for in the accounts of jobs and queues: its request, and its parts of GPUs."""
     shape_best_effort: list[bool]
     shares_devices: bool
     """Whether any pod asks for a part of a device."""

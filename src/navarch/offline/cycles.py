@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from navarch.apis.core.pod_objects import PodStatus
 from navarch.apis.dialect import Settings
 from navarch.engine.cycle import decide
-from navarch.engine.points.conversation import Exchange, Manifest
+from navarch.engine.points.conversation import Exchange, Manifest, not_asked
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.registry import Registry
@@ -28,7 +28,7 @@ from navarch.ingest.spec_manifests import manifest_of
 from navarch.model.node_load import put_loads
 from navarch.model.objects.last_runs import put_last_runs
 from navarch.model.status import TaskStatus
-from navarch.offline.asking import ask_extenders
+from navarch.offline.asking import decide_asking
 from navarch.offline.config_maps import missing_config_maps
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
@@ -47,7 +47,12 @@ class Rules:
     now: float | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)
     asks: bool = False
-    """Whether servers outside are asked. Trials do not ask: they would tell a server of placements that are never made."""
+    """Whether servers outside are asked. Trials ask only on request: they tell a server of placements that are never made."""
+
+    @property
+    def not_asked(self) -> list[str]:
+        """The servers that the policy asks and these cycles do not, one sentence each."""
+        return [] if self.asks else [not_asked(url) for url in self.registry.asked_servers(self.policy)]
 
 
 class Cycles:
@@ -82,13 +87,13 @@ class Cycles:
     def close(self) -> None:
         """Nothing is shared, so nothing has to be given back."""
 
-    def decide(self) -> CycleRecord:
-        """The next cycle."""
+    def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord:
+        """The next cycle. `proceed`: see `engine.cycle.decide`."""
         rules = self.rules
         if self._last is not None:
             settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self.number += 1
-        self._last = _decide(self.inventory, rules, self.now, self.number, self.timings, self._manifest)
+        self._last = _decide(self.inventory, rules, self.now, self.number, self.timings, self._manifest, proceed)
         put_last_runs(self.cluster, self._last.last_runs)
         return self._last
 
@@ -107,17 +112,16 @@ def _decide(
     number: int,
     timings: dict[str, float],
     manifest: Callable[[Manifest], Any],
+    proceed: Callable[[], bool] | None = None,
 ) -> CycleRecord:
     started = perf_counter()
     snapshot = inventory.cluster.snapshot(rules.policy.semantics.node_order)
     timings["snapshot"] = timings.get("snapshot", 0.0) + perf_counter() - started
 
     def run(exchanges: list[Exchange] | None) -> CycleRecord:
-        return decide(snapshot, rules.policy, rules.registry, now, uid=f"cycle-{number}", exchanges=exchanges)
+        return decide(snapshot, rules.policy, rules.registry, now, uid=f"cycle-{number}", exchanges=exchanges, proceed=proceed)
 
-    record = run([] if rules.asks else None)
-    if record.question is not None or record.notices:
-        record = ask_extenders(record, run, manifest)
+    record = decide_asking(run, manifest, asks=rules.asks)
     for name, duration in record.timings.items():
         timings[name] = timings.get(name, 0.0) + duration
     record.jobs += _left_out(inventory, {job.job for job in record.jobs})
@@ -134,7 +138,7 @@ def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
         spec = jobs.specs[row]
         if key in decided or (spec is None and not jobs.tasks[row]) or inventory.ingest.groups.is_foreign(key):
             continue
-        found.append(absent(key, spec, jobs.counts[row].tolist()))
+        found.append(absent(key, spec, jobs.counts[row].tolist(), group_required=not inventory.settings.shadow_groups))
     return found
 
 

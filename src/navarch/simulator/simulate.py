@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navarch.engine.points.conversation import not_asked
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.installed import installed
@@ -165,7 +166,8 @@ def run_policy(
     measures.forget_quota()
     waiting = [job.job.name for job in simulation.waiting]
     seconds = perf_counter() - begun
-    return PolicyRun(name, seed, measures, dict(fitting.left_out), waiting, simulation.cycles, seconds, list(policy.warnings))
+    warnings = [*policy.warnings, *map(not_asked, registry.asked_servers(policy))]
+    return PolicyRun(name, seed, measures, dict(fitting.left_out), waiting, simulation.cycles, seconds, warnings)
 
 
 def quota_of(queue: QueueSpec | None) -> float | None:

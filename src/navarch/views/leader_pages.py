@@ -53,8 +53,10 @@ class LeaderPages:
         self._found_until = -STATE_SECONDS
         self._key = ""
 
-    async def state(self) -> PublishedState | None:
-        """What the scheduler publishes; None if there is none. At most `STATE_SECONDS` old. Raises KubeError."""
+    async def state(self, *, fresh: bool = False) -> PublishedState | None:
+        """What the scheduler publishes; None if there is none. At most `STATE_SECONDS` old, or read now. Raises KubeError."""
+        if fresh:
+            self._found_until = self._clock()
         if self._address.url:
             return await read_page(self._client.endpoint, self._address.url, PublishedState)
         found = await self._find()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from tests.worlds.small_cluster import add_job, apply, binds, decided, evicted, phases, promises, shape, task, waits, with_nodes
 
+from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.queue import Queue
@@ -68,8 +69,8 @@ def test_beyond_their_minimum_jobs_grow_in_turns() -> None:
     class Fewest(Plugin):
         name = "fewest"
 
-        def job_order(self, job: object) -> int:
-            return int(job.ready_count)
+        def job_order(self, job: Job) -> int:
+            return job.ready_count
 
     found = binds(decided(cluster, Fewest, Gang))
     assert sorted(uid.rpartition("-")[0] for uid in found) == ["first"] * 3 + ["second"] * 3

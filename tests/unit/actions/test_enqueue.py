@@ -9,6 +9,7 @@ from tests.worlds.small_cluster import decided, phases, waits, with_nodes
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Vote
+from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
@@ -85,8 +86,8 @@ def test_queues_take_turns() -> None:
     class Fewest(Plugin):
         name = "fewest"
 
-        def queue_order(self, left: object, right: object) -> int:
-            def count(queue: object) -> int:
+        def queue_order(self, left: Queue, right: Queue) -> int:
+            def count(queue: Queue) -> int:
                 return sum(1 for key in admitted if key.startswith(f"ns/{queue.name}"))
 
             return count(left) - count(right)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -20,11 +21,11 @@ from navarch.plugins.gang import Gang
 from navarch.plugins.priority import Priority
 
 
-def preempted(cluster: Cluster, *more: type[Plugin], **options: object) -> CycleRecord:
+def preempted(cluster: Cluster, *more: type[Plugin], **options: Any) -> CycleRecord:
     return decided(cluster, Priority, Gang, *more, actions=("allocate", "gangpreempt"), **options)
 
 
-def reclaimed(cluster: Cluster, *more: type[Plugin], **options: object) -> CycleRecord:
+def reclaimed(cluster: Cluster, *more: type[Plugin], **options: Any) -> CycleRecord:
     return decided(cluster, Priority, Gang, *more, actions=("allocate", "gangreclaim"), **options)
 
 

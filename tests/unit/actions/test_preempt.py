@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ BOTH = ("allocate", "preempt")
 AWARE = {"preempt": {"enableTopologyAwarePreemption": True}}
 
 
-def preempted(cluster: Cluster, *more: type[Plugin], semantics: Semantics = STRICT, **options: object) -> CycleRecord:
+def preempted(cluster: Cluster, *more: type[Plugin], semantics: Semantics = STRICT, **options: Any) -> CycleRecord:
     return decided(cluster, Priority, Gang, *more, actions=BOTH, semantics=semantics, **options)
 
 
@@ -164,7 +165,8 @@ class OnlyEvens(NodeFilter):
     scope = Scope.STATIC
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        return np.arange(at.allocatable.shape[1]) % 2 == 1
+        odd: BoolArray = np.arange(at.allocatable.shape[1]) % 2 == 1
+        return odd
 
     def explain(self, task: TaskClass, at: Figures) -> list[Refusal]:
         return [Refusal("odd", ~self.mask(task, at), unresolvable=True)]

@@ -21,7 +21,7 @@ from navarch.offline.manifests import Document
 from navarch.testing.builders import node
 
 GROUP = "scheduling.k8s.io/"
-GANG = {"schedulingPolicy": {"gang": {"minCount": 4}}}
+GANG: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": 4}}}
 SINCE = "2026-01-01T00:00:00Z"
 
 

@@ -23,7 +23,6 @@ def folder(tmp_path: Path) -> Path:
     registry = installed()
     policy = read_policy("navarch", registry)
     core = LiveCore(SETTINGS, lambda instruction: None)
-    core.cache.pods = {}
     core.cache.put(node("n1"))
     for number, name in enumerate(("a", "b", "huge"), start=1):
         put(core.cache, pod(name, cpu="9" if name == "huge" else "1"))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -67,7 +68,10 @@ def test_the_kubeconfig_is_for_its_owner_only(up: UpProcess) -> None:
 def test_ordinary_manifests_run(up: UpProcess) -> None:
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "web:1"}]}}
-    apps = {"apiVersion": "apps/v1", "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}}
+    apps: dict[str, Any] = {
+        "apiVersion": "apps/v1",
+        "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": template},
+    }
     daemons = {"selector": {"matchLabels": labels}, "template": template}
     sleeper = {"containers": [{"name": "c", "image": "b", "command": ["sleep", "20"]}], "restartPolicy": "Never"}
     job_spec = {"completions": 4, "parallelism": 2, "template": {"spec": sleeper}}
@@ -97,11 +101,11 @@ def test_ordinary_manifests_run(up: UpProcess) -> None:
 @needs_kubectl
 def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: UpProcess) -> None:
     container = {"name": "c", "image": "b", "resources": {"limits": {"nvidia.com/gpu": 2}}}
-    pods = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "big"}}, "spec": {"containers": [container]}}
+    labels = {"app": "big"}
+    metadata = {"annotations": {"scheduling.k8s.io/group-name": "big"}, "labels": labels}
+    pods = {"metadata": metadata, "spec": {"containers": [container]}}
     volcano = "scheduling.volcano.sh/v1beta1"
     template = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "big"}}
-    labels = {"app": "big"}
-    pods["metadata"]["labels"] = labels
     manifests = [
         {"apiVersion": volcano, "kind": "Queue", "metadata": {"name": "team"}, "spec": {"weight": 3}},
         {"apiVersion": volcano, "kind": "PodGroup", "metadata": {"name": "big"}, "spec": {"minMember": 4, "queue": "team"}},

@@ -22,7 +22,8 @@ class Emptiest(NodeScorer):
     scope = Scope.ROW
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        return (at.allocatable[CPU] - at.requested[CPU]).astype(np.float64)
+        free: FloatArray = (at.allocatable[CPU] - at.requested[CPU]).astype(np.float64)
+        return free
 
 
 class Fullest(Emptiest):
@@ -49,7 +50,8 @@ class NotB(NodeFilter):
     scope = Scope.STATIC
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        return np.arange(at.allocatable.shape[1]) != 1
+        others: BoolArray = np.arange(at.allocatable.shape[1]) != 1
+        return others
 
     def explain(self, task: TaskClass, at: Figures) -> list[Refusal]:
         return [Refusal("b is not liked", ~self.mask(task, at), unresolvable=True)]
@@ -205,6 +207,14 @@ def test_a_task_that_asks_for_no_cpu_minds_overcommitted_cpu_only_where_the_poli
     add_job(cluster, "wait", [shape(memory="1Gi")])
     assert binds(decided(cluster, Gang)) == {"wait-0": "a"}
     assert binds(decided(cluster, Gang, semantics=Semantics(zero_requests_must_fit=True))) == {}
+
+
+def test_a_task_minds_any_overcommitted_resource_where_the_policy_says_so() -> None:
+    cluster = with_nodes(("a", {"cpu": 8, "memory": "4Gi", "nvidia.com/gpu": 1}))
+    add_job(cluster, "fat", [shape(**{"nvidia.com/gpu": 2})], node="a")
+    add_job(cluster, "wait", [shape(cpu=1)])
+    assert binds(decided(cluster, Gang, semantics=Semantics(zero_requests_must_fit=True))) == {"wait-0": "a"}
+    assert binds(decided(cluster, Gang, semantics=Semantics(every_resource_must_fit=True))) == {}
 
 
 def test_no_nodes_at_all() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.worlds.small_cluster import add_job, job_in, open_session, row_in, shape, task, with_nodes
 
+from navarch.actions.kai.solver.victim_queue import counted_active
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change
 from navarch.engine.session import Session
@@ -198,6 +199,28 @@ def test_an_evicted_task_may_be_moved_to_another_node() -> None:
     assert session.status[victim] == TaskStatus.RELEASING
     statement.discard()
     assert session.status[victim] == TaskStatus.RUNNING
+
+
+def test_the_place_that_a_moved_task_leaves_is_known_until_the_move_is_undone() -> None:
+    session = world()
+    (victim,) = rows(session, "run-0")
+    statement = session.statement()
+    statement.evict(victim)
+    statement.pipeline(job_in(session, "run"), [victim], [1], session.class_of(victim))
+    assert session.left_places[victim] == {0: ()}
+    statement.roll_back(1)
+    assert session.left_places[victim] == {}
+
+
+def test_repeated_evictions_are_counted_until_they_are_undone() -> None:
+    session = world()
+    (victim,), job = rows(session, "run-0"), job_in(session, "run")
+    statement = session.statement()
+    statement.evict(victim)
+    statement.evict_again(victim)
+    assert (counted_active(session, job), len(job.tree.active)) == (0, 1), "one of two tasks is evicted, and counts twice"
+    statement.discard()
+    assert counted_active(session, job) == len(job.tree.active) == 2
 
 
 def test_a_victim_that_holds_its_node_stays_in_the_view_of_filters_and_scores() -> None:

@@ -36,7 +36,7 @@ def least(of: ClusterCache) -> int | None:
     """Pods that the gang needs; None: there is no gang."""
     jobs = of.cluster.jobs
     spec = jobs.specs[jobs.rows.of[KEY]]
-    return spec and spec.min_member
+    return spec.min_member if spec is not None else None
 
 
 def test_a_pod_waits_until_its_owner_is_shown() -> None:

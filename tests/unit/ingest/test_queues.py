@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from navarch.apis.dialect import Settings
@@ -14,7 +16,7 @@ VOLCANO = QueueSpec("team", weight=2, dialect="volcano", api_version="scheduling
 KAI = QueueSpec("team", weight=3, dialect="kai", api_version="scheduling.run.ai/v2")
 
 
-def made(**settings: bool) -> tuple[Queues, Cluster]:
+def made(**settings: Any) -> tuple[Queues, Cluster]:
     cluster = Cluster()
     return Queues(Settings(**settings), cluster), cluster
 

@@ -36,8 +36,7 @@ class Scene:
         self.cache, self.heard = cache(assumed)
         self.told: list[str] = []
         self.handler = PodHandler(self.cache, PODS, lambda kind, resource, metadata, error: self.told.append(str(error)))
-        self.store: ObjectStore[Pod] = ObjectStore(self.handler, self.handler.bad)
-        self.handler.store = self.cache.pods = self.store.objects
+        self.store: ObjectStore[Pod] = ObjectStore(self.handler, self.handler.bad, self.cache.pods)
         self.decoder = ObjectDecoder(Pod, read_partial_pod)
         self.version = 0
         self.cache.put(node("n1"))
@@ -236,9 +235,10 @@ def test_a_mistake_of_ours_leaves_nothing_to_compare_with() -> None:
     def notice(*_: object, **__: object) -> None:
         raise RuntimeError("a mistake of ours")
 
-    handler = PodHandler(ClusterCache(SETTINGS, AssumedPods(), notice), PODS, lambda *told: None)
+    made = ClusterCache(SETTINGS, AssumedPods(), notice)
+    handler = PodHandler(made, PODS, lambda *told: None)
     half = read_partial_pod(good_pod("a", "n1"), ValueError("why"))
     assert half is not None
     with pytest.raises(RuntimeError, match="of ours"):
         handler.added(half)
-    assert handler.store["default", "a"].spec.containers is None
+    assert made.pods["default", "a"].spec.containers is None

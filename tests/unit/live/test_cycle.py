@@ -81,7 +81,7 @@ def test_gpus_that_are_shared_anew_have_names_that_no_other_cycle_gives() -> Non
     """KAI's binder knows a GPU by that name alone, whichever scheduler chose it and on whichever node it is."""
     half = Shape(requests=requests_from({"cpu": "1"}), devices=DeviceRequest(fraction=500))
     free = QueueShare(-1.0, -1.0, 1.0)
-    groups = []
+    groups: list[str] = []
     for uid in ("one-7", "two-7"):
         cluster = with_nodes(("n", {"cpu": 8, "nvidia.com/gpu": 2}))
         cluster.put_queue(QueueSpec("q", state="Open", shares={"cpu": free, "memory": free, "gpu": free}))

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.looptime
 async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", leader_elect=False, dry_run=True))
     scheduler.core.leading = True
-    scheduler.cache.pods = {}
     scheduler.cache.put(node("n1"))
     for number in range(30):
         put(scheduler.cache, pod(f"p{number:02d}"))

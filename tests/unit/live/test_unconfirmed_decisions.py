@@ -16,7 +16,6 @@ class World:
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
         self.core = LiveCore(SETTINGS, self.instructions.append)
-        self.core.cache.pods = {}
         self.core.cache.put(node("n1"))
         put(self.core.cache, pod("victim", "n1", "Running"))
         put(self.core.cache, pod("winner"))

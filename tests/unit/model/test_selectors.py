@@ -98,7 +98,7 @@ def test_nodes_named_by_every_term() -> None:
     both = read_node_term({"matchFields": [named("a", "b"), named("b", "c")]})
     one = read_node_term({"matchFields": [named("d")]})
     free = read_node_term({"matchExpressions": [{"key": "x", "operator": "Exists"}]})
-    assert pinned_nodes((both, one)) == {"b", "d"}
+    assert pinned_nodes((both, one)) == frozenset({"b", "d"})
     assert pinned_nodes((both, free)) is None
     assert pinned_nodes(()) is None
     assert pinned_nodes((read_node_term({"matchFields": [named("a"), named("b")]}),)) == frozenset()

@@ -75,7 +75,9 @@ def _everything() -> list[dict[str, Any]]:
 
 
 EVERYTHING = _everything()
-JUNK = st.sampled_from([None, [], {}, "", "x", "1e9999", 7, -1, 1.5, True, [1], ["x"], [None], [[]], {"a": 1}, {"x": None}, {1: 2}])
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, [], {}, "", "x", "1e9999", 7, -1, 1.5, True, [1], ["x"], [None], [[]], {"a": 1}, {"x": None}, {1: 2}]
+)
 
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

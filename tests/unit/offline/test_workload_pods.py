@@ -10,7 +10,7 @@ from navarch.offline.manifests import Document
 from navarch.offline.workload_pods import expand
 from navarch.testing.builders import Builder, node, pod
 
-TEMPLATE = {
+TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "x"}},
     "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
 }

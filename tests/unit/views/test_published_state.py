@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from navarch.cli.cluster.running_policy import running_policy
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.policy.credentials import without_credentials
 from navarch.installed import installed
@@ -25,6 +24,7 @@ from navarch.views.published_state import (
     read_page,
     to_config_map,
 )
+from navarch.views.running_policy import running_policy
 
 
 def state(policy: PublishedPolicy | None = None) -> PublishedState:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 from urllib.parse import urlencode, urlsplit
 
 from navarch.embedded.api.server import ApiServer
@@ -163,6 +163,12 @@ class ServerThread:
         assert self.loop is not None and self._stop is not None
         self.loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
+
+    @overload
+    def run(self, make: Callable[[], Awaitable[T]]) -> T: ...
+
+    @overload
+    def run(self, make: Callable[[], T]) -> T: ...
 
     def run(self, make: Callable[[], Awaitable[T] | T]) -> T:
         """Run something on the server's loop and wait for what it gives."""

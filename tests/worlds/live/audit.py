@@ -34,13 +34,11 @@ Audit = Callable[[], list[Sent]]
 def listen(server: ApiServer) -> Audit:
     """From now on hear every request of the embedded server."""
     heard: list[Sent] = []
-    before = server.faults.before
 
     async def hear(request: web.BaseRequest) -> None:
         heard.append(Sent(request.headers.get("Impersonate-User", ""), request.method, request.path))
-        await before(request)
 
-    server.faults.before = hear  # type: ignore[method-assign]
+    server.faults.intercept(hear)
     return lambda: list(heard)
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import yaml
 from msgspec.structs import replace
@@ -43,8 +43,25 @@ LEFT_BEHIND = [
     Resource("resource.k8s.io", "v1", "resourceclaims"),
     Resource("", "v1", "persistentvolumeclaims"),
 ]
-LASTING = {"leader_elect": True, "lock_namespace": "default", "lease_duration": 3600.0, "renew_deadline": 1800.0, "retry_period": 0.2}
-"""A lease that no slow machine loses: who leads next leads because it was given back."""
+
+
+class LeaseOptions(TypedDict, total=False):
+    """The options of a scheduler that elects a leader."""
+
+    leader_elect: bool
+    lock_namespace: str
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
+
+
+def lasting(lock_namespace: str = "default") -> LeaseOptions:
+    """A lease that no slow machine loses: the next leader leads because the lease was given back."""
+    return LeaseOptions(
+        leader_elect=True, lock_namespace=lock_namespace, lease_duration=3600.0, renew_deadline=1800.0, retry_period=0.2
+    )
+
+
 IMPATIENT = Patience(retry_first=0.02, retry_longest=0.5, absent_longest=0.5)
 OPTIONS = RunOptions(listen="", leader_elect=False, seed=7)
 
@@ -193,7 +210,7 @@ class World:
 
     async def process(self, *arguments: str, name: str = "") -> asyncio.subprocess.Process:
         """A scheduler in a process of its own, which can be killed. With a name it speaks as that user and has its own log."""
-        kubeconfig = self._speaking_as(name) if name else self.kubeconfig
+        kubeconfig = self.speaking_as(name) if name else self.kubeconfig
         command = [sys.executable, "-m", "navarch.cli.run", f"--kubeconfig={kubeconfig}", "--listen=", *arguments]
         log = self.log_of(name).open("ab")
         process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=dict(os.environ))
@@ -214,7 +231,7 @@ class World:
         except TimeoutError:
             raise AssertionError(f"{name} did not say {text!r}: {log.read_text(encoding='utf-8')[-1500:]}") from None
 
-    def _speaking_as(self, name: str) -> Path:
+    def speaking_as(self, name: str) -> Path:
         """The same kubeconfig by impersonation, which names the speaker in every request."""
         document = yaml.safe_load(self.kubeconfig.read_text(encoding="utf-8"))
         for user in document["users"]:

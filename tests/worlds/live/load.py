@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Coroutine
+from typing import Any
 
 from tests.worlds.live.cluster import World
 from tests.worlds.live.history import History
@@ -16,8 +18,8 @@ SINGLES = 8
 
 async def load(world: World, rng: random.Random) -> None:
     """Gangs and single pods that arrive one after another, mixed, and that all fit on the nodes of `nodes`."""
-    work = [world.gang(stem.rstrip("-"), members) for stem, members in GANGS]
-    work += [world.pod(f"single-{i}") for i in range(SINGLES)]  # type: ignore[list-item]
+    work: list[Coroutine[Any, Any, object]] = [world.gang(stem.rstrip("-"), members) for stem, members in GANGS]
+    work += [world.pod(f"single-{i}") for i in range(SINGLES)]
     rng.shuffle(work)
     for each in work:
         await each

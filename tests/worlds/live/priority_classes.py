@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tests.worlds.live.cluster import World
 
 from navarch.kube.errors import Forbidden
@@ -14,7 +16,7 @@ async def classes(world: World) -> None:
     for name, value in (("low", 10), ("high", 1000)):
         made = f"{name}-{world.namespace}"
         await world.clusterwide(CLASSES, {"metadata": {"name": made}, "value": value})
-        await world.eventually(lambda made=made: _takes(world, made), bool)  # type: ignore[misc]
+        await world.eventually(partial(_takes, world, made), bool)
 
 
 async def _takes(world: World, priority_class: str) -> bool:

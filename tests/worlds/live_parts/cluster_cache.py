@@ -26,11 +26,10 @@ class Heard:
         self.notices.append((event, job, urgent))
 
 
-def cache(assumed: AssumedPods | None = None, **callbacks: Any) -> tuple[ClusterCache, Heard]:
+def cache(assumed: AssumedPods | None = None, settings: Settings = SETTINGS, **callbacks: Any) -> tuple[ClusterCache, Heard]:
     """`callbacks` as `ClusterCache` takes them."""
     heard = Heard()
-    made = ClusterCache(SETTINGS, AssumedPods() if assumed is None else assumed, heard, **callbacks)
-    made.pods = {}
+    made = ClusterCache(settings, AssumedPods() if assumed is None else assumed, heard, **callbacks)
     return made, heard
 
 
@@ -60,7 +59,7 @@ def put(made: ClusterCache, found: Pod) -> None:
     """As the informer does it: the store first, then the handler with what was there before."""
     key = (found.metadata.namespace or "", found.metadata.name)
     old = made.pods.get(key)
-    made.pods[key] = found  # type: ignore[index]
+    made.pods[key] = found
     made.put_pod(found, old)
 
 

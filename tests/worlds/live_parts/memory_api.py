@@ -6,7 +6,7 @@ object, in any order between objects, and with versions left out, as informers d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -134,7 +134,8 @@ class MemoryApi:
         """What informers show to a scheduler that has just started."""
         self.unseen.clear()
         self._shown.clear()
-        for kind, objects in (("Node", self.nodes), ("PodGroup", self.groups), ("Pod", self.pods)):
+        listed: tuple[tuple[str, Mapping[str, Object]], ...] = (("Node", self.nodes), ("PodGroup", self.groups), ("Pod", self.pods))
+        for kind, objects in listed:
             for name, version in sorted(objects.items()):
                 self._show(core, (kind, name), version)
 

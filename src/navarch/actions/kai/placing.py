@@ -200,7 +200,9 @@ class ChunkPlacement:
         assert job is not None
         if self.evicted is not None and task in self.evicted and session.status[task] == TaskStatus.RELEASING:
             held = () if session.devices is None else session.devices.groups.get(task, ())
-            same = session.node[task] == row and held == groups
+            # A pod that was moved before is still on the node that it leaves: finding it there takes back only its last eviction.
+            left = session.left_places.get(task, {}).get(row)
+            same = (session.node[task] == row and held == groups) or left == groups
             if same and all(plugin.same_place(task, row) for plugin in session.implementing(SamePlace)):
                 statement.restore(task)
                 return

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.cli.cluster.listing import Listed, listed
-from navarch.cli.cluster.running_policy import running_policy
 from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.scheduler_names import served
 from navarch.engine.policy import Policy
@@ -22,6 +21,7 @@ from navarch.views.jobs import JobRow
 from navarch.views.overview import Overview, overview
 from navarch.views.prospects import Prospect
 from navarch.views.published_state import PublishedState, WaitingPage
+from navarch.views.running_policy import running_policy
 
 UNSEEN = "?"
 """The queue of a job whose group may not be listed."""

@@ -34,6 +34,7 @@ from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
 START_AFTER, STOP_AFTER = 0.5, 1.0
+PUBLISHED_WITHIN = 10.0
 TALKATIVE = 200
 """Up to this many nodes, kubelets write an event for each start and stop."""
 PER_RACK, RACKS_PER_ZONE = 4, 4
@@ -96,6 +97,13 @@ class UpCluster:
         while not self.scheduler.health.port:
             await asyncio.sleep(0.02)
         return self.scheduler.health.port
+
+    async def published(self) -> None:
+        """Wait until the scheduler has published its policy, which the dashboard shows; not for ever: it may be unable to."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PUBLISHED_WITHIN):
+                while self.server.store.find("configmaps", NAMESPACE, f"{SERVICE}-state") is None:
+                    await asyncio.sleep(0.05)
 
     @property
     def export(self) -> str:

@@ -21,7 +21,6 @@ class DashboardProcess:
         self._arguments = [
             f"--kubeconfig={kubeconfig}",
             f"--listen=127.0.0.1:{options.web_port}",
-            f"--policy={options.policy}",
             f"--scheduler=http://127.0.0.1:{scheduler_port}",
             "--stop-with-input",
             *(f"--plugin-dir={each}" for each in options.plugin_dirs),

@@ -25,6 +25,8 @@ REASONS = {
     422: "Invalid", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout",
 }  # fmt: skip
 
+Hook = Callable[[web.BaseRequest], Awaitable[None]]
+
 
 @dataclass(slots=True)
 class _Rule:
@@ -53,6 +55,7 @@ class Faults:
         self._store = store
         self._restart = restart
         self._rules: list[_Rule] = []
+        self._hooks: list[Hook] = []
         self.struck = 0
         """How many requests were refused or delayed so far."""
 
@@ -74,8 +77,12 @@ class Faults:
         """Refuse requests with a code, before they do anything."""
         self._rules.append(_Rule(path, method, rate, random.Random(seed), times, code=code, retry_after=retry_after))
 
+    def intercept(self, hook: Hook) -> None:
+        """Await `hook` for each request before the rules apply. It may wait, record the request, or raise."""
+        self._hooks.append(hook)
+
     def clear(self) -> None:
-        """End all rules."""
+        """End all rules; hooks stay."""
         self._rules.clear()
 
     def cut_watches(self, resource: str = "") -> int:
@@ -94,7 +101,9 @@ class Faults:
         await self._restart(down)
 
     async def before(self, request: web.BaseRequest) -> None:
-        """Called for each request; waits or raises as the rules say."""
+        """Called for each request; waits or raises as hooks and rules say."""
+        for hook in self._hooks:
+            await hook(request)
         for rule in self._rules:
             if rule.strikes(request):
                 self.struck += 1

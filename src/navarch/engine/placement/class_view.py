@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,9 @@ _LOOK = 4
 
 
 class ClassView:
+    keeps_answers: ClassVar[bool] = True
+    """Keep answers about nodes from one choice to the next. False: compute them anew, which must give the same choices."""
+
     def __init__(self, session: Session, task: TaskClass) -> None:
         self.session = session
         self.task = task
@@ -55,8 +58,13 @@ class ClassView:
         self.figures_only = not self.global_filters and all(f.figures_only for f in self.row_filters)
         """Static filters aside, feasibility depends on nothing but the columns of `Figures`."""
         asked = task.request * 0 if session.resources_by_filters else task.request
-        basic = session.semantics.zero_requests_must_fit and not session.resources_by_filters
-        self.dims: Rows = _dims(asked, all_basic=basic)
+        self.dims: Rows = np.flatnonzero(asked)
+        if not session.resources_by_filters:
+            if session.semantics.zero_requests_must_fit:
+                self.dims = np.union1d(self.dims, (CPU, MEMORY))
+            elif session.semantics.every_resource_must_fit:
+                shared = self.devices.dims if self.devices is not None else []
+                self.dims = np.setdiff1d(np.arange(len(asked)), shared)
         self.need: IntArray = (task.request - session.slack)[self.dims, None]
         size = len(nodes)
         hard_shard = session.shard if session.shard_is_hard else None
@@ -85,10 +93,10 @@ class ClassView:
         """Every answer about a node depends on that node alone."""
         self._refused: tuple[int, FitErrors] | None = None
         self._foretold: RowAnswerCache | None = None
-        self._foretells = self.figures_only and self.devices is None and not moving
+        self._foretells = self.keeps_answers and self.figures_only and self.devices is None and not moving
         parts = session.shard is not None and not session.shard_is_hard
         local = not (self.global_filters or self.global_scorers or moving or parts)
-        self._may_stand = local and not session.semantics.releasing_is_apart
+        self._may_stand = self.keeps_answers and local and not session.semantics.releasing_is_apart
         self._standing: NodeRanking | None = None
         self._singles = 0
 
@@ -508,11 +516,6 @@ def _insufficient(view: ClassView, session: Session) -> list[Refusal]:
                 )
             )
     return out
-
-
-def _dims(request: IntArray, *, all_basic: bool) -> Rows:
-    dims = np.flatnonzero(request)
-    return np.union1d(dims, (CPU, MEMORY)) if all_basic else dims
 
 
 def _extremes(raw: FloatArray, group: BoolArray) -> tuple[float, float]:

@@ -25,6 +25,11 @@ class Server(Struct, frozen=True):
     tls: Mapping[str, Any] = field(default_factory=dict)
 
 
+def not_asked(url: str) -> str:
+    """What a command says that runs cycles and does not ask the server."""
+    return f"extender {url} is not asked here: cycles are decided as if it had no objection"
+
+
 class Manifest(Struct, frozen=True):
     """Stands in a body for an API object, which the shell puts in. `changes`: (path, value) of fields that the cycle has changed."""
 
@@ -93,7 +98,8 @@ class Conversation:
     """`exchanges` None: there is no shell that would ask, and every question fails."""
 
     def __init__(self, exchanges: Sequence[Exchange] | None = None, attempt: int = 0) -> None:
-        self._asks = exchanges is not None
+        self.asks = exchanges is not None
+        """False: a plugin should do without the servers that it would ask."""
         self._attempt = attempt
         self._known = [each for each in exchanges or () if each.attempt == attempt]
         self._next = 0
@@ -104,7 +110,7 @@ class Conversation:
         """Ask `count` things at once: `body(i)` is the body of each request. Bodies are made only if the answers are not known."""
         if not count:
             return ()
-        if not self._asks:
+        if not self.asks:
             return (Answer(error=NOT_ASKED),) * count
         if self._next < len(self._known):
             found = self._known[self._next]
@@ -121,5 +127,5 @@ class Conversation:
 
     def tell(self, server: Server, verb: str, body: Any) -> None:
         """Send something whose answer changes nothing."""
-        if self._asks:
+        if self.asks:
             self.notices.append(Notice(server, Request(verb, body)))

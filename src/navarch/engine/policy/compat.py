@@ -78,6 +78,7 @@ COMPAT: Mapping[str, Semantics] = {
         cards_reserved_by_predicates=True,
         unhealthy_cards_are_used=True,
         cards_counted_once_a_pod=True,
+        zero_cards_take_room=True,
         card_modes_are_kept=False,
         spread_prefers_idle_cards=False,
         cpus_must_suffice=False,
@@ -112,6 +113,7 @@ COMPAT: Mapping[str, Semantics] = {
     "kai": Semantics(
         next_step_is_told=False,
         implied_queues=False,
+        unserved_cards_pass=True,
         nodes_are_pooled=True,
         impossible_demand_counts=True,
         victims_are_minimal=False,
@@ -121,9 +123,10 @@ COMPAT: Mapping[str, Semantics] = {
         moved_share_leaves_ghost=True,
         queues_are_sorted_late=True,
         devices_are_counted=True,
+        every_resource_must_fit=True,
         cut_search_ends_action=True,
     ),
-    "kube-scheduler": Semantics(next_step_is_told=False),
+    "kube-scheduler": Semantics(next_step_is_told=False, unserved_cards_pass=True),
 }
 
 

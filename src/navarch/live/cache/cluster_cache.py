@@ -6,7 +6,8 @@ over what the informers show (`decision_overlay`), and each change becomes event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from navarch.apis.core.partial_pod import PartialPod
 from navarch.apis.core.pod_objects import Pod
@@ -22,6 +23,7 @@ from navarch.live.cache.assumed_pods import AssumedPods
 from navarch.live.cache.change_notices import ChangeNotices, Notice, PodWatcher
 from navarch.live.cache.decision_overlay import DecisionOverlay
 from navarch.model.spec import JobSpec, TaskSpec
+from navarch.object_types import ObjectKey
 
 __all__ = ("ClusterCache", "Notice")
 
@@ -44,7 +46,7 @@ class ClusterCache(AssumedObjects):
     ) -> None:
         self._pod_watcher = pod_watcher
         self.assumed = assumed
-        self.pods: Mapping[tuple[str, str], Pod] = {}
+        self.pods: Final[dict[ObjectKey, Pod]] = {}
         """The pod informer's store. Of pods that have a node it holds only names and versions (see `handlers`)."""
         self._notice = notice
         self._on_job_removed = on_job_removed

@@ -10,7 +10,7 @@ and versions. That saves half of the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -36,8 +36,10 @@ class ObjectCache(Protocol):
     """What informers fill: the cache of the live scheduler, or that of the dashboard."""
 
     settings: Settings
-    pods: Mapping[tuple[str, str], Pod]
-    """The pod informer's store."""
+
+    @property
+    def pods(self) -> dict[ObjectKey, Pod]:
+        """The pod informer's store."""
 
     def put_pod(self, pod: Pod, old: Pod | None = None) -> None: ...
 
@@ -57,10 +59,9 @@ class PartiallyRead(Exception):
 
 
 class PodHandler:
-    """`store` is the informer's."""
+    """Pods. The informer's store is `cache.pods`."""
 
     def __init__(self, cache: ObjectCache, resource: Resource, on_invalid: OnInvalid) -> None:
-        self.store: dict[tuple[str, str], Pod] = {}
         self._cache = cache
         self._resource = resource
         self._on_invalid = on_invalid
@@ -82,9 +83,8 @@ class PodHandler:
                 self._put_unread(pod, error)
         for unread, problem in self._cache.put_new_pods(whole):
             self._put_unread(unread, problem)
-        for pod in whole:
-            if pod.spec.node_name:
-                self._shrink(pod)
+        placed = [pod.metadata for pod in whole if pod.spec.node_name]
+        self._cache.pods.update({(meta.namespace or "", meta.name): Pod(metadata=_who(meta)) for meta in placed})
 
     def updated(self, old: Pod, new: Pod, /) -> None:
         self._put(new, old)
@@ -124,7 +124,7 @@ class PodHandler:
 
     def _shrink(self, pod: Pod) -> None:
         meta = pod.metadata
-        self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
+        self._cache.pods[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
 
     def deleted(self, old: Pod, /) -> None:
         self._cache.remove_pod(old.metadata.uid or old.key)
@@ -134,10 +134,17 @@ class PodHandler:
 
 
 class KindHandler:
-    """Every kind but pods."""
+    """Every kind but pods. `objects` is the informer's store."""
 
-    def __init__(self, cache: ObjectCache, watched: Watched, resource: Resource, on_invalid: OnInvalid) -> None:
-        self.store: dict[tuple[str, str], KubeObject] = {}
+    def __init__(
+        self,
+        cache: ObjectCache,
+        watched: Watched,
+        resource: Resource,
+        on_invalid: OnInvalid,
+        objects: dict[ObjectKey, KubeObject] | None = None,
+    ) -> None:
+        self._objects = {} if objects is None else objects
         self._cache = cache
         self.kind = watched
         self.resource = resource
@@ -162,7 +169,7 @@ class KindHandler:
                 self._remember(old)
             self._on_invalid(self.kind.kind, self.resource, new.metadata, error)
         if isinstance(new, Node):
-            self.store["", new.metadata.name] = Node(metadata=_who(new.metadata))
+            self._objects["", new.metadata.name] = Node(metadata=_who(new.metadata))
 
     def _remember(self, old: KubeObject) -> None:
         try:

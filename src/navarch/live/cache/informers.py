@@ -27,6 +27,7 @@ from navarch.kube.watch.informer_group import InformerGroup
 from navarch.kube.watch.object_store import is_newer
 from navarch.live.cache.handlers import KindHandler, ObjectCache, OnInvalid, PodHandler
 from navarch.live.cache.watched_kinds import Watched, choose, watched
+from navarch.object_types import ObjectKey
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,6 @@ class Informers:
         patience: Patience | None,
         rng: random.Random,
         supervise: Supervise = run_once,
-        at_once: bool = False,
     ) -> None:
         self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE, supervise=supervise)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
@@ -53,9 +53,14 @@ class Informers:
         """Kind -> the version that is watched (the last one, for kinds in several groups)."""
         self.pod_handler = PodHandler(cache, PODS, on_invalid)
         self.pods: Informer[Pod] = self.group.add(
-            PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=read_partial_pod, at_once=at_once
+            PODS,
+            Pod,
+            self.pod_handler,
+            on_bad=self.pod_handler.bad,
+            salvage=read_partial_pod,
+            paged=True,
+            objects=cache.pods,
         )
-        self.pod_handler.store = self.pods.store
         self._of_owners: dict[str, Informer[Any]] = {}
         """Informers of kinds that own pods and say how many of them form a gang."""
         self._opened = asyncio.Event()
@@ -63,7 +68,6 @@ class Informers:
         self._client = client
         self._cache = cache
         self._on_invalid = on_invalid
-        cache.pods = self.pods.store
 
     async def run(self) -> None:
         """Watch everything until cancelled. Waits for a server that does not answer yet."""
@@ -77,7 +81,8 @@ class Informers:
     async def _open(self) -> None:
         for kind in watched()[len(self.kinds) :]:  # what an earlier attempt added is there
             resource = await self._choose(kind)
-            handler = KindHandler(self._cache, kind, resource, self._on_invalid)
+            objects: dict[ObjectKey, KubeObject] = {}
+            handler = KindHandler(self._cache, kind, resource, self._on_invalid, objects)
             informer = self.group.add(
                 resource,
                 kind.struct,
@@ -86,8 +91,9 @@ class Informers:
                 optional=kind.optional,
                 versions=kind.candidates,
                 on_version=partial(self._moved, handler),
+                paged=issubclass(kind.struct, Node),
+                objects=objects,
             )
-            handler.store = informer.store
             self.kinds.append((informer, handler))
             self.resources[kind.kind] = resource
             if kind.reader in WORKLOAD_KINDS:

@@ -28,6 +28,7 @@ from navarch.model.status import ON_NODE, TaskStatus
 from navarch.plugins.kai.amounts import GPU, KaiAmounts, wants_gpu
 from navarch.plugins.kai.config_maps import KIND, RULE, lacking
 from navarch.plugins.kai.quota_messages import amount as short
+from navarch.plugins.predicates.devices.unserved_cards import UnservedCards
 from navarch.plugins.predicates.nodes.affinity import NodeAffinity
 from navarch.plugins.predicates.nodes.ports import NodePorts
 from navarch.plugins.predicates.nodes.taints import TaintToleration
@@ -67,6 +68,7 @@ class KaiPredicates(Plugin):
         restricted = [WorkerKind(session)] if session.policy.param("restrictSchedulingNodes") else []
         self._filters: list[NodeFilter] = [
             Unsupported(),
+            UnservedCards(session),
             *restricted,
             GpuKind(session),
             LegacySlices(session),

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct, field
 
-from navarch.engine.arguments import Argument
+from navarch.engine.arguments import Argument, Arguments
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
@@ -68,13 +68,18 @@ class Extenders(Plugin):
     name = "extenders"
     arguments = (Argument("extenders", "list", None, "as in a KubeSchedulerConfiguration, where they are written at the top"),)
 
+    @staticmethod
+    def asked_servers(given: Arguments) -> Sequence[str]:
+        asked = (each for each in read_extenders(given["extenders"]) if each.filter_verb or each.prioritize_verb or each.preempt_verb)
+        return [each.url_prefix for each in asked]
+
     def open(self) -> None:
         session = self.session
         self.extenders = read_extenders(self.given["extenders"])
         self.state_of_node: IntArray = np.zeros(len(session.nodes), dtype=np.int64)
         self._filtered: dict[tuple[int, int], tuple[bytes, FeasibleAnswer]] = {}
         for verb, point in (("filter_verb", FeasibleNodes), ("prioritize_verb", NodeScorers), ("preempt_verb", PreemptionReview)):
-            if not any(getattr(each, verb) for each in self.extenders):
+            if not session.conversation.asks or not any(getattr(each, verb) for each in self.extenders):
                 session.stop_asking(self, point)
 
     def on_allocate(self, change: Change) -> None:

@@ -26,6 +26,7 @@ from navarch.plugins.nodeorder.soft_spread import SoftSpread
 from navarch.plugins.predicates.devices import dynamic_resources
 from navarch.plugins.predicates.devices.claims import Claims
 from navarch.plugins.predicates.devices.extended_claims import ExtendedClaims
+from navarch.plugins.predicates.devices.unserved_cards import UnservedCards
 from navarch.plugins.predicates.nodes import affinity as node_affinity
 from navarch.plugins.predicates.nodes import name as node_name
 from navarch.plugins.predicates.nodes import ports, taints, unschedulable
@@ -148,7 +149,8 @@ class NodeResourcesFit(_Filtering):
 
     def node_filters(self) -> list[NodeFilter]:
         groups = self.arg("ignoredResourceGroups", ())
-        return self.keep(fit.NodeResourcesFit(self.session, self.arg("ignoredResources", ()), groups))
+        rule = fit.NodeResourcesFit(self.session, self.arg("ignoredResources", ()), groups)
+        return [*self.keep(rule), UnservedCards(self.session)]
 
     def node_scorers(self) -> list[NodeScorer]:
         strategy = self.arg("scoringStrategy", {})

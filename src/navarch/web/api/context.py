@@ -27,10 +27,17 @@ _Body = tuple[str, bytes, bytes | None]
 
 
 class Context:
-    """`review` finds the user of a request again: the rights of a user may change while a stream is open."""
+    """`review` finds the user of a request again: the rights of a user may change while a stream is open. `looks_at_jobs` is called
+    when a viewer does."""
 
-    def __init__(self, state: ClusterState, scheduler: SchedulerLink, review: Callable[[web.Request], Awaitable[Viewer]]) -> None:
-        self.state, self.scheduler, self.review = state, scheduler, review
+    def __init__(
+        self,
+        state: ClusterState,
+        scheduler: SchedulerLink,
+        review: Callable[[web.Request], Awaitable[Viewer]],
+        looks_at_jobs: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.state, self.scheduler, self.review, self.looks_at_jobs = state, scheduler, review, looks_at_jobs
         self.dry_run = DryRun(state)
         self._bodies: OrderedDict[tuple[Any, ...], _Body] = OrderedDict()
 

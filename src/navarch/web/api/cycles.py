@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,8 +29,8 @@ _NAME: Final = re.compile(r"cycle-(\d{1,16})-\d{1,12}\.json\.gz")
 class Cycles:
     """`folder`: of `navarch run --record`; None: there is none."""
 
-    def __init__(self, context: Context, runner: WorkRunner, folder: Path | None, plugin_dirs: list[str]) -> None:
-        self._context, self._runner, self._folder, self._plugin_dirs = context, runner, folder, plugin_dirs
+    def __init__(self, context: Context, runner: WorkRunner, folder: Path | None, plugin_dirs: Sequence[str]) -> None:
+        self._context, self._runner, self._folder, self._plugin_dirs = context, runner, folder, list(plugin_dirs)
 
     async def get_all(self, request: web.Request, viewer: Viewer) -> web.Response:
         link = self._context.scheduler

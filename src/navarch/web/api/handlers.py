@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,19 +23,20 @@ from navarch.web.work.runner import WorkRunner
 
 @dataclass(frozen=True)
 class Sources:
-    """What handlers read besides the watched cluster. `explain`: how a working process finds the cluster."""
+    """What handlers read besides the watched cluster. `explain()`: how a working process finds the cluster."""
 
     client: Client
-    explain: Explain
+    explain: Callable[[], Explain]
     recordings: Path | None = None
     simulations: Path | None = None
+    plugin_dirs: Sequence[str] = ()
 
 
 def handlers(context: Context, runner: WorkRunner, sources: Sources) -> dict[tuple[str, str], ViewerHandler]:
     """(method, path below /api/v1) -> handler."""
     lists = Lists(context)
     streams = EventStreams(context, lists)
-    cycles = Cycles(context, runner, sources.recordings, sources.explain.plugin_dirs)
+    cycles = Cycles(context, runner, sources.recordings, sources.plugin_dirs)
     simulations = Simulations(sources.simulations)
     job = "jobs/{namespace}/{name:.+}"
     return {

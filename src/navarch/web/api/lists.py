@@ -54,6 +54,7 @@ class Lists:
 
     async def jobs(self, request: web.Request, viewer: Viewer) -> web.Response:
         self._context.check_ready()
+        self._context.looks_at_jobs()
         wanted, part = read_filter(request.query), read_part(request.query)
         state = self._state
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -28,9 +29,9 @@ class Wanted(Struct, forbid_unknown_fields=True):
 
 
 class Trials:
-    """`cluster`: how the working process finds the cluster and reads it."""
+    """`cluster()`: how the working process finds the cluster and reads it now."""
 
-    def __init__(self, context: Context, runner: WorkRunner, cluster: Explain) -> None:
+    def __init__(self, context: Context, runner: WorkRunner, cluster: Callable[[], Explain]) -> None:
         self._context, self._runner, self._cluster = context, runner, cluster
 
     async def post(self, request: web.Request, viewer: Viewer) -> web.Response:
@@ -45,7 +46,7 @@ class Trials:
         if not 0 < seconds <= limits.seconds:
             raise invalid(f"seconds: expected more than 0 and at most {limits.seconds:g}, found {seconds:g}")
         row = find_job(context, viewer, request.match_info["namespace"], request.match_info["name"])
-        work = msgspec.structs.replace(self._cluster, job=row[ID], trials=trials, seconds=seconds)
+        work = msgspec.structs.replace(self._cluster(), job=row[ID], trials=trials, seconds=seconds)
         found = await self._runner.run(viewer.user, work)
         return json_response(context.hide(_visible(found, viewer), viewer))
 

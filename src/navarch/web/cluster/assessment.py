@@ -108,5 +108,5 @@ class Assessor:
             self._last = snapshot
             return found
 
-    def close(self) -> None:
-        self._thread.shutdown(wait=True, cancel_futures=True)
+    def close(self, *, wait: bool = True) -> None:
+        self._thread.shutdown(wait=wait, cancel_futures=True)

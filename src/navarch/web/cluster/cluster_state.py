@@ -21,7 +21,7 @@ from navarch.model.cluster import Cluster
 from navarch.web.cluster.assessment import LONGEST, PART, Assessment, Assessor
 from navarch.web.cluster.watched_cluster import WatchedCluster
 from navarch.web.stream.change_log import Changed, ChangeLog
-from navarch.web.tables.jobs import JobTable
+from navarch.web.tables.jobs import JobTable, Starts
 from navarch.web.tables.nodes import NodeTable
 from navarch.web.tables.overview import ClusterTotals
 from navarch.web.tables.queues import QueueTable
@@ -44,10 +44,16 @@ class ClusterState:
         step: float = STEP,
     ) -> None:
         """`step`: seconds between two versions at least."""
-        self.watched, self.policy, self.registry, self.clock = watched, policy, registry, clock
+        self.registry, self.clock = registry, clock
         self._step = step
         self.log = ChangeLog()
-        self.assessor = Assessor(watched.cluster, watched.flush, policy, registry, clock)
+        self._next = asyncio.Event()
+        """Set when the next version begins, and replaced."""
+        self._begin(watched, policy, served)
+
+    def _begin(self, watched: WatchedCluster, policy: Policy, served: frozenset[str] | None) -> None:
+        self.watched, self.policy = watched, policy
+        self.assessor = Assessor(watched.cluster, watched.flush, policy, self.registry, self.clock)
         self.assessment = Assessment()
         self.jobs = JobTable(watched.cluster, policy.semantics, watched.find_pod, served)
         self.nodes = NodeTable(watched.cluster, watched.changes.shared)
@@ -60,8 +66,24 @@ class ClusterState:
         """Jobs whose place changed and whose rows have not been made again."""
         self._useless_nodes: set[str] = set()
         self._queues_due = True
-        self._next = asyncio.Event()
-        """Set when the next version begins, and replaced."""
+
+    def use_policy(self, policy: Policy) -> None:
+        """Another policy that reads objects in the same way: what sessions and phases say is computed again."""
+        self.policy = self.assessor.policy = policy
+        self.jobs.semantics = policy.semantics
+        self.watched.changes.jobs |= self.cluster.jobs.rows.of.keys()
+        self._unassessed = True
+
+    def set_starts(self, found: Starts) -> None:
+        self._moved |= self.jobs.set_starts(found)
+
+    def begin_again(self, watched: WatchedCluster, policy: Policy, served: frozenset[str] | None) -> None:
+        """Another cluster object, which `run` fills. Viewers load everything again."""
+        self.assessor.close(wait=False)
+        gc.unfreeze()
+        self._begin(watched, policy, served)
+        self.log.forget()
+        self._wake()
 
     @property
     def cluster(self) -> Cluster:
@@ -110,6 +132,9 @@ class ClusterState:
     def add(self, entry: Changed) -> None:
         """Begin a new version and wake all viewers."""
         self.log.add(entry)
+        self._wake()
+
+    def _wake(self) -> None:
         self._next.set()
         self._next = asyncio.Event()
 

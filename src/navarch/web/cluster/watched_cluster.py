@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from navarch.apis.core.partial_pod import PartialPod, read_partial_pod
@@ -25,6 +25,7 @@ from navarch.kube.watch.decoding import Metadata
 from navarch.kube.watch.informer import Patience
 from navarch.live.cache.informers import Informers
 from navarch.model.cluster import Cluster
+from navarch.object_types import ObjectKey
 from navarch.web.cluster.changes import ClusterChanges
 from navarch.web.cluster.shared_values import SharingReader
 
@@ -38,7 +39,7 @@ class WatchedCluster:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.pods: Mapping[tuple[str, str], Pod] = {}
+        self.pods: Final[dict[ObjectKey, Pod]] = {}
         """Pods without a node, as the API has them; of the others names and versions."""
         self.changes = ClusterChanges()
         self.invalid = 0
@@ -61,7 +62,7 @@ class WatchedCluster:
 
     def watch(self, client: Client, rng: random.Random, patience: Patience | None = None) -> Informers:
         """The informers that fill it; their `run` is the caller's to call."""
-        self._informers = Informers(client, self, self._on_invalid, patience, rng, at_once=True)
+        self._informers = Informers(client, self, self._on_invalid, patience, rng)
         return self._informers
 
     def _watches_owners(self, kind: str) -> bool:

@@ -38,7 +38,7 @@ class SchedulerLink:
 
     def __init__(self, client: Client, url: str = "", address: StateAddress | None = None) -> None:
         self.on_change: Callable[[], None] = lambda: None
-        self._pages = LeaderPages(client, StateAddress() if address is None else address, url)
+        self.pages = LeaderPages(client, StateAddress() if address is None else address, url)
         self.reason = NOT_ASKED
         self.leader: str | None = None
         self._cycles: list[CycleSummary] = []
@@ -71,8 +71,8 @@ class SchedulerLink:
         self.leader = await self._leader()
         await self._read_metrics()
         try:
-            cycles = await self._pages.read(CyclesPage)
-            decisions = await self._pages.read(DecisionsPage)
+            cycles = await self.pages.read(CyclesPage)
+            decisions = await self.pages.read(DecisionsPage)
             self._cycles, self._decisions, self.reason = cycles.cycles, merged(decisions.decisions), ""
         except PagesUnavailable as error:
             self.reason = str(error)
@@ -81,7 +81,7 @@ class SchedulerLink:
 
     async def _leader(self) -> str | None:
         try:
-            state = await self._pages.state()
+            state = await self.pages.state()
         except KubeError:
             return self.leader
         return state.leader if state is not None else None
@@ -89,7 +89,7 @@ class SchedulerLink:
     async def _read_metrics(self) -> None:
         now = time.monotonic()
         try:
-            found = parse_metrics((await self._pages.read_bytes("/metrics")).decode(errors="replace"))
+            found = parse_metrics((await self.pages.read_bytes("/metrics")).decode(errors="replace"))
         except PagesUnavailable:
             found = SchedulerMetrics()  # /metrics may need a token of its own
         if not found.leading:
@@ -106,7 +106,7 @@ class SchedulerLink:
 
     async def last_cycle(self) -> bytes:
         """The input of its last cycle, as `navarch replay` reads it."""
-        return await self._pages.read_bytes("/debug/snapshot")
+        return await self.pages.read_bytes("/debug/snapshot")
 
     def summary(self) -> dict[str, Any]:
         times = sorted(cycle.seconds for cycle in self._cycles)

@@ -49,6 +49,12 @@ class ChangeLog:
         while len(self._entries) > MOST_VERSIONS or (self._ids > MOST_IDS and len(self._entries) > 1):
             self._ids -= len(self._entries.popleft()[1])
 
+    def forget(self) -> None:
+        """Begin a version of which no difference to earlier ones is known: viewers load everything again."""
+        self.number += 1
+        self._entries.clear()
+        self._ids = 0
+
     def number_of(self, version: str) -> int | None:
         """The number in a version of this process; None: it is another's, or none at all."""
         boot, _, number = version.partition("-")

@@ -75,6 +75,8 @@ class EventStreams:
         await response.write(b"retry: 2000\n\n")
         while True:
             self._context.scheduler.looked_at()
+            if "jobs" in wanted.topics:
+                self._context.looks_at_jobs()
             if time.monotonic() - reviewed > REVIEW_SECONDS:
                 reviewed = time.monotonic()
                 try:

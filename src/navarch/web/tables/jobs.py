@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from navarch.engine.close import phase_for
@@ -35,6 +36,7 @@ COLUMNS: Final = (
     "place",
     "of",
     "start",
+    "startUnknown",
     "cause",
     "never",
 )
@@ -42,8 +44,20 @@ NUMBER: Final = {name: number for number, name in enumerate(COLUMNS)}
 ID, NAMESPACE, NAME, QUEUE, STATE, CAUSE = (NUMBER[name] for name in ("id", "namespace", "name", "queue", "state", "cause"))
 STATES: Final = ("waiting", "running", "terminating", "succeeded", "failed", "empty")
 Row = tuple[Any, ...]
-StartOf = Callable[[str], tuple[float, float] | None]
-"""Key of a job -> moments by which it starts with a chance of 50 % and of 90 %."""
+NOT_FORECAST: Final = "not estimated yet"
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Key of a job -> moments by which it starts with a chance of 50 % and of 90 %, or why that is not known. `reason`: of the
+    others."""
+
+    known: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    reason: str = NOT_FORECAST
+
+    def why_unknown(self, key: str) -> str:
+        return "" if key in self.known else self.unknown.get(key, self.reason)
 
 
 class JobTable:
@@ -56,8 +70,9 @@ class JobTable:
         self.states: Counter[str] = Counter()
         """State -> how many rows."""
         self.prospects: Mapping[str, Prospect] = {}
-        self.starts: Mapping[str, tuple[float, float]] = {}
-        self._cluster, self._semantics, self._find_pod, self._served = cluster, semantics, find_pod, served
+        self.starts = Starts()
+        self.semantics = semantics
+        self._cluster, self._find_pod, self._served = cluster, find_pod, served
 
     def update(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
         """Make these rows again. Returns the keys of those that differ now, and of those that are gone."""
@@ -86,9 +101,14 @@ class JobTable:
         before, self.prospects = self.prospects, found
         return {key for key in before.keys() | found.keys() if before.get(key) != found.get(key)}
 
-    def set_starts(self, found: Mapping[str, tuple[float, float]]) -> set[str]:
+    def set_starts(self, found: Starts) -> set[str]:
+        """Returns the keys of waiting jobs with another start than before."""
         before, self.starts = self.starts, found
-        return {key for key in before.keys() | found.keys() if before.get(key) != found.get(key)}
+        return {
+            key
+            for key in self.waiting
+            if before.known.get(key) != found.known.get(key) or before.why_unknown(key) != found.why_unknown(key)
+        }
 
     def _row(self, key: str) -> Row | None:
         number = self._cluster.jobs.rows.of.get(key)
@@ -103,18 +123,19 @@ class JobTable:
         spec, counts = table.specs[number], table.counts[number].tolist()
         leaving = sum(bool(task.node) for task in self.tasks(key) if task.status == S.RELEASING) if counts[S.RELEASING] else 0
         before, needed = (spec.phase, spec.min_member) if spec is not None else ("", 0)
-        phase = phase_for(counts, leaving, needed, before, self._semantics)
+        phase = phase_for(counts, leaving, needed, before, self.semantics)
         return job_row(self._cluster, key, number, phase, self._find_pod, self._served, self.prospects.get(key))
 
     def _as_array(self, row: JobRow, number: int) -> Row:
-        prospect, waits = row.prospect, row.pending > 0
+        prospect, waits, state = row.prospect, row.pending > 0, state_of(row)
+        starts = state == "waiting" and prospect is not None and not prospect.never
         return (
             row.key,
             row.namespace,
             row.name,
             row.kind,
             row.queue,
-            state_of(row),
+            state,
             row.phase,
             row.min_member,
             row.pending,
@@ -127,7 +148,8 @@ class JobTable:
             self._gpus(number),
             prospect.place if prospect is not None and waits else None,
             prospect.of if prospect is not None and waits else None,
-            self.starts.get(row.key),
+            self.starts.known.get(row.key) if starts else None,
+            self.starts.why_unknown(row.key) if starts else "",
             row.why,
             prospect.never if prospect is not None and waits else "",
         )

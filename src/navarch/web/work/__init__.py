@@ -1,1 +1,1 @@
-"""Work that takes seconds of CPU: trials, and recorded cycles decided again. It runs in processes of its own."""
+"""Work that takes seconds of CPU, in processes of its own: trials, forecasts of start times, and recorded cycles decided again."""

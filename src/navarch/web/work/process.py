@@ -28,7 +28,8 @@ from navarch.kube.errors import ConfigError, KubeError
 from navarch.live.cluster_objects import ClusterObjects, cluster_objects
 from navarch.offline import replay
 from navarch.offline.plan import PlanError, read_policy
-from navarch.web.work.requests import Answer, Explain, OpenRecording, Task
+from navarch.web.work.forecasting import forecast_starts
+from navarch.web.work.requests import Answer, Explain, Forecast, OpenRecording, Task
 
 MOST_ENTRIES: Final = 1000
 
@@ -52,6 +53,8 @@ def carry_out(task: Task) -> Answer:
         match task.work:
             case Explain():
                 return Answer({"explanation": _explained(task.work)})
+            case Forecast():
+                return Answer(forecast_starts(task.work, asyncio.run(_objects(task.work))))
             case OpenRecording():
                 return Answer(opened_recording(task.work))
     except NotFound as error:
@@ -84,7 +87,7 @@ def _explained(work: Explain) -> dict[str, Any]:
     return answer.to_dict()
 
 
-async def _objects(work: Explain) -> ClusterObjects:
+async def _objects(work: Explain | Forecast) -> ClusterObjects:
     async with Client(connect(work.kubeconfig or None, work.context or None)) as client:
         return await cluster_objects(client)
 

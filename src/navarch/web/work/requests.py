@@ -24,6 +24,22 @@ class Explain(Struct, frozen=True, tag="explain"):
     plugin_dirs: list[str] = field(default_factory=list)
 
 
+class Forecast(Struct, frozen=True, tag="forecast"):
+    """When the waiting jobs of a cluster start."""
+
+    policy: dict[str, Any]
+    scheduler_names: list[str]
+    seconds: float
+    history: str = ""
+    """The file of past run times; empty: none."""
+    kubeconfig: str = ""
+    context: str = ""
+    namespace_as_queue: bool = False
+    node_pool_label_key: str = ""
+    partition_label_value: str = ""
+    plugin_dirs: list[str] = field(default_factory=list)
+
+
 class OpenRecording(Struct, frozen=True, tag="recording"):
     """A recorded cycle, and what another policy decides for it."""
 
@@ -33,10 +49,13 @@ class OpenRecording(Struct, frozen=True, tag="recording"):
     plugin_dirs: list[str] = field(default_factory=list)
 
 
+Work = Explain | Forecast | OpenRecording
+
+
 class Task(Struct, frozen=True):
     """`cpu_seconds`, `memory`: limits of the process; memory in bytes."""
 
-    work: Explain | OpenRecording
+    work: Work
     cpu_seconds: int
     memory: int
 

@@ -15,7 +15,7 @@ import msgspec
 
 from navarch.web.errors import RequestError
 from navarch.web.work.limits import WorkLedger, WorkLimits
-from navarch.web.work.requests import Answer, Explain, OpenRecording, Task
+from navarch.web.work.requests import Answer, Task, Work
 
 WAIT_FACTOR: Final = 4.0
 """A process is ended after so many times its CPU seconds."""
@@ -30,8 +30,10 @@ class WorkRunner:
         self.limits, self._command = limits or WorkLimits(), command
         self._ledger = WorkLedger(self.limits, time.monotonic)
         self._one = asyncio.Lock()
+        self.cpu_seconds = 0.0
+        """That tasks have taken."""
 
-    async def run(self, user: str, work: Explain | OpenRecording) -> dict[str, Any]:
+    async def run(self, user: str, work: Work) -> dict[str, Any]:
         """The result. RequestError: it was refused, or it failed."""
         self._ledger.begin(user)
         spent = 0.0
@@ -44,6 +46,7 @@ class WorkRunner:
                     spent = _children_cpu() - before
         finally:
             self._ledger.end(spent)
+            self.cpu_seconds += spent
         if answer.result is None:
             raise RequestError(answer.status, _CODES.get(answer.status, "Failed"), answer.error)
         return answer.result

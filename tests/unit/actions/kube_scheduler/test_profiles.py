@@ -57,8 +57,8 @@ def test_a_filter_is_asked_only_where_its_profile_has_it() -> None:
 
 
 def test_who_may_preempt_is_said_by_the_profile() -> None:
-    meek = {"schedulerName": "meek", "plugins": {"postFilter": {"disabled": [{"name": "DefaultPreemption"}]}}}
-    meek["plugins"]["multiPoint"] = {"disabled": [{"name": "DefaultPreemption"}]}
+    disabled = {"disabled": [{"name": "DefaultPreemption"}]}
+    meek = {"schedulerName": "meek", "plugins": {"postFilter": disabled, "multiPoint": disabled}}
     both = policy({"schedulerName": "bold"}, meek)
     for name, leaving in (("bold", ["default/low"]), ("meek", [])):
         high = pod("high").cpu("2").priority(5).scheduler(name)

@@ -138,7 +138,7 @@ def test_each_placement_counts_for_the_next_pod() -> None:
 
 def test_an_extended_resource_that_no_device_serves() -> None:
     device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
-    device_class["spec"] = {"extendedResourceName": "example.com/gpu"}  # type: ignore[assignment]
+    device_class["spec"] = {"extendedResourceName": "example.com/gpu"}
     plan = decided(node("n1").cpu("4"), device_class, pod("a").request("example.com/gpu", 1))
     assert not binds(plan)
     assert "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1" in said(plan, "a")

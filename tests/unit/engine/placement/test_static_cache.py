@@ -24,7 +24,8 @@ class Even(NodeFilter):
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         asked.append(at.allocatable.shape[1])
-        return np.arange(at.allocatable.shape[1]) % 2 == 0
+        even: BoolArray = np.arange(at.allocatable.shape[1]) % 2 == 0
+        return even
 
 
 class EvenNodes(Plugin):

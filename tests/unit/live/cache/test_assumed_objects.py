@@ -177,7 +177,6 @@ class Listening:
 def test_what_a_pod_leaves_when_it_goes(where: str, promised: str, urgent: bool, freed: str) -> None:
     heard, assumed = Listening(), AssumedPods()
     made = ClusterCache(SETTINGS, assumed, heard)
-    made.pods = {}
     made.put(node("n1"))
     made.put(group("g", 2))
     for name in ("a", "b"):

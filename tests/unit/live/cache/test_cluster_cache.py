@@ -48,7 +48,7 @@ changes = st.one_of(
 def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...]]) -> None:
     assumed = AssumedPods()
     made, _ = cache(assumed)
-    there: dict[str, Any] = {}
+    there: dict[tuple[str, str], Any] = {}
     for kind, *rest in history:
         match kind:
             case "pod":
@@ -57,7 +57,7 @@ def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...
                 put(made, there["pod", name])
             case "no pod":
                 if there.pop(("pod", rest[0]), None):
-                    del made.pods["default", rest[0]]  # type: ignore[attr-defined]
+                    del made.pods["default", rest[0]]
                     made.remove_pod(f"uid-{rest[0]}")
             case "node":
                 there["node", rest[0]] = node(*rest)
@@ -170,7 +170,7 @@ def test_what_is_promised_of_an_object_outlives_another_policy() -> None:
     """A device on its way to a claim would be given away again, as if it were free, by the first cycle of a new policy."""
     made, _ = cache()
     claim = ObjectSpec("ResourceClaim", "default", "c", {"status": {}})
-    allocated = {"status": {"allocation": {"devices": {}}}}
+    allocated: dict[str, Any] = {"status": {"allocation": {"devices": {}}}}
     made.put(claim)
     made.assume_object("ResourceClaim", "default", "c", allocated, lambda value: "allocation" in value["status"])
     made.configure(SETTINGS)

@@ -37,7 +37,6 @@ def test_a_group_whose_last_versions_were_bad_goes_when_it_is_deleted(bad: list[
     aside: list[str] = []
     handler = KindHandler(made, kind, kind.candidates[0], told(aside))
     store: ObjectStore[Any] = ObjectStore(handler)
-    handler.store = store.objects
     store.apply(Change("ADDED", group(3, version=1)))
     for version in bad:
         store.apply(Change("MODIFIED", group(-1, version)))
@@ -54,7 +53,6 @@ def test_a_good_version_after_a_bad_one_is_what_a_deletion_takes() -> None:
     kind = next(each for each in watched() if each.struct is PodGroup)
     handler = KindHandler(made, kind, kind.candidates[0], told([]))
     store: ObjectStore[Any] = ObjectStore(handler)
-    handler.store = store.objects
     for version, members in enumerate((3, -1, 5), start=1):
         store.apply(Change("MODIFIED", group(members, version)))
     again = made.group("default/g")
@@ -69,10 +67,11 @@ def test_of_a_pod_on_which_the_mirror_failed_nothing_is_kept_to_compare_with() -
     def notice(event: Event, job: str = "", *, urgent: bool = True, freed: object = None) -> None:
         raise RuntimeError("a mistake of ours")
 
-    handler = PodHandler(ClusterCache(SETTINGS, AssumedPods(), notice), PODS, told([]))
+    made = ClusterCache(SETTINGS, AssumedPods(), notice)
+    handler = PodHandler(made, PODS, told([]))
     with pytest.raises(RuntimeError, match="of ours"):
         handler.added(pod("a"))
-    assert handler.store["default", "a"].spec.containers is None
+    assert made.pods["default", "a"].spec.containers is None
 
 
 def kept(kind: str, spec: Any, name: str = "x", namespace: str = "") -> Any:

@@ -23,7 +23,6 @@ class Side:
         self.now = 1000.0
         self.core = LiveCore(SETTINGS, lambda instruction: None)
         self.run = DryRun(lambda: self.now)
-        self.core.cache.pods = {}
         for name in ("n1", "n2"):
             self.core.cache.put(node(name))
 
@@ -66,7 +65,7 @@ def test_a_pod_that_is_deleted_is_not_compared() -> None:
     side = Side()
     side.put(pod("a"))
     side.cycle()
-    side.core.cache.pods = {}
+    side.core.cache.pods.clear()
     side.core.cache.remove_pod("uid-a")
     assert side.compare() == {} and not side.run.followed
 

@@ -34,7 +34,7 @@ class Rival:
         self.writes = 0
 
     async def get(self, resource: Resource, name: str, **options: Any) -> Object:
-        found = await self.client.get(resource, name, **options)
+        found: Object = await self.client.get(resource, name, **options)
         if self.times:
             self.times -= 1
             label = {"metadata": {"labels": {"written": f"{self.times}"}}}

@@ -197,7 +197,7 @@ class Rival:
         return getattr(self.client, name)
 
     async def get(self, resource: Any, name: str, **options: Any) -> Object:
-        found = await self.client.get(resource, name, **options)
+        found: Object = await self.client.get(resource, name, **options)
         if resource == VOLUMES and self.times:
             self.times -= 1
             await Store(self.client).change(VOLUMES, name, {"metadata": {"labels": {"written": f"{self.times}"}}})

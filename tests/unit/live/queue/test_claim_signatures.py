@@ -49,7 +49,7 @@ def test_a_device_that_is_free_wakes_a_few_of_many_and_goes_to_the_eldest(policy
         pod(world, name)
     world.settle()
     assert world.bound == names[:1]
-    assert [len(kin) for kin in world.scheduling_queue._classes.values()] == [4 * PROBE]
+    assert [len(each) for each in world.scheduling_queue.classes] == [4 * PROBE]
     world.end(names[0])
     assert len(world.scheduling_queue) >= PROBE
     world.settle()
@@ -99,7 +99,8 @@ def test_pods_are_alike_if_their_claims_say_the_same_and_were_made_for_them() ->
 
 
 def test_devices_are_free_when_the_allocation_goes() -> None:
-    has, lacks = {"status": {"allocation": {"devices": {}}}}, {"status": {}}
+    has: dict[str, Any] = {"status": {"allocation": {"devices": {}}}}
+    lacks: dict[str, Any] = {"status": {}}
     assert [
         releases_devices(has, lacks),
         releases_devices(has, None),

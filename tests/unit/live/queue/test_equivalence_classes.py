@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,8 +113,9 @@ def test_who_came_and_went_while_no_cycle_ran_is_not_remembered() -> None:
     queue = SchedulingQueue()
     add_class(queue, 2)
     queue.update("new")
+    arrived = list(queue.arrivals)
     queue.forget("new")
-    assert not queue._arrived
+    assert (arrived, list(queue.arrivals)) == (["new"], [])
 
 
 def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
@@ -147,9 +149,8 @@ def test_what_is_kept_of_a_family_does_not_grow_with_its_failures() -> None:
     queue = SchedulingQueue()
     for _ in range(50):
         add_class(queue, 20)
-    (found,) = queue._classes.values()
-    assert len(found._by_retry) <= 2 * 20 + 17
-    assert len(found._by_age) <= 2 * 20 + 17
+    (found,) = queue.classes
+    assert len(found) == 20 and found.entries <= 2 * 20 + 17
 
 
 @given(st.integers(0, 2**32))
@@ -177,10 +178,9 @@ def test_no_room_stays_empty_that_one_of_the_family_could_use(seed: int) -> None
                 del waiting[name]
                 queue.forget(name)
             else:
-                number, requests = name.split("-"), tuple(requests.items())
-                queue.add_unschedulable(
-                    name, (Event.POD_REMOVED,), 1, 0.0, equivalence=number[0], requests=requests, created=float(number[1])
-                )
+                kind, number = name.split("-")
+                asked = tuple(requests.items())
+                queue.add_unschedulable(name, (Event.POD_REMOVED,), 1, 0.0, equivalence=kind, requests=asked, created=float(number))
 
     cycle()
     for _ in range(60):
@@ -191,12 +191,12 @@ def test_no_room_stays_empty_that_one_of_the_family_could_use(seed: int) -> None
         assert not [name for name, requests in waiting.items() if fits(requests)]
 
 
-def job(name: str, **more: object) -> JobSpec:
-    return JobSpec(f"ns/{name}", "q", 1, "ns", name, created=float(len(name)), **more)  # type: ignore[arg-type]
+def job(name: str, **more: Any) -> JobSpec:
+    return JobSpec(f"ns/{name}", "q", 1, "ns", name, created=float(len(name)), **more)
 
 
-def pod(name: str, **more: object) -> TaskSpec:
-    return TaskSpec(uid=name, namespace="ns", name=name, shape=shape(cpu=1), job=f"ns/{name}", **more)  # type: ignore[arg-type]
+def pod(name: str, **more: Any) -> TaskSpec:
+    return TaskSpec(uid=name, namespace="ns", name=name, shape=shape(cpu=1), job=f"ns/{name}", **more)
 
 
 def key(of: JobSpec, *tasks: TaskSpec, label_keys: frozenset[str] = frozenset()) -> object:

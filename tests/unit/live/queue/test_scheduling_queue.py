@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from navarch.engine.reasons import Event
 from navarch.live.queue.scheduling_queue import SchedulingQueue
+from navarch.model.cluster import Cluster
 
 
 def test_waits_double_from_one_second_to_ten() -> None:
@@ -67,12 +68,13 @@ def test_jobs_of_long_ago_are_not_remembered_for_ever() -> None:
     queue = SchedulingQueue()
     queue.add_unschedulable("default/a", (), 1, now=0.0)
     queue.flush_backoff(1.0)
+    assert queue.attempts("default/a") == 1
     queue.flush_backoff(1000.0)
-    assert queue._attempts == {}
+    assert queue.attempts("default/a") == 0
 
 
 def test_who_was_told_is_told_what_changed_and_who_was_not_everything() -> None:
-    queue, first, second = SchedulingQueue(), object(), object()
+    queue, first, second = SchedulingQueue(), Cluster(), Cluster()
     queue.add_unschedulable("a", (), 1, now=0.0)
     queue.add_unschedulable("b", (), 1, now=0.0)
     assert queue.pop_changes(first) == [("a", True), ("b", True)]

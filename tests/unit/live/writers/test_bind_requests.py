@@ -17,7 +17,6 @@ def test_a_request_that_nobody_takes_up_is_told_after_a_while(caplog: pytest.Log
     made, _ = cache()
     waiting = pod("a")
     put(made, waiting)
-    made.pods = {("default", "a"): waiting}
     requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True)
 
     def late(now: float) -> list[str]:

@@ -209,7 +209,7 @@ async def test_what_is_not_for_kais_binder_is_bound_directly(dialect: str, serve
 async def test_a_pod_keeps_its_place_from_the_request_to_the_binding_whatever_is_shown_first() -> None:
     """Requests and pods are watched apart: that a request was carried out may be shown before the binding that it led to."""
     made, submitted, _, _ = delegated()
-    made.pods = {("default", "a"): pod("a")}
+    made.pods["default", "a"] = pod("a")
     submitted.end()
     for phase in ("", "Pending", "Succeeded"):
         request = BindRequestSpec("default", "a", "n1", phase=phase)

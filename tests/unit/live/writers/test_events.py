@@ -95,6 +95,15 @@ def test_names_that_the_api_would_refuse_every_event_for() -> None:
     assert body["metadata"]["name"].startswith("a" * 199 + ".")
 
 
+def test_an_event_carries_the_scheduler_that_its_pod_names() -> None:
+    submitted = Submitted()
+    named = {"a": "second", "b": "", "c": "two words"}
+    recorder = Events(submitted.pool, controller="first", scheduler_of=lambda regarding: named[regarding.name])
+    for name in named:
+        recorder.emit(pod_reference("default", name, name), "Normal", "Scheduled", "Binding", "", repeats=False)
+    assert [body["reportingController"] for body in submitted.bodies()] == ["second", "first", "navarch"]
+
+
 def test_a_dry_run_says_nothing() -> None:
     submitted = Submitted()
     Events(submitted.pool, enabled=False).emit(POD, "Normal", "Scheduled", "Binding", "x")

@@ -35,10 +35,21 @@ class Told(Events):
         self.notes: list[str] = []
         self.annotations: list[dict[str, str] | None] = []
 
-    def emit(self, regarding: Regarding, kind: str, reason: str, action: str, note: str, *others: Any, **more: Any) -> None:
+    def emit(
+        self,
+        regarding: Regarding,
+        type_: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Regarding | None = None,
+        *,
+        repeats: bool = False,
+        annotations: dict[str, str] | None = None,
+    ) -> None:
         self.reasons.append(reason)
         self.notes.append(note)
-        self.annotations.append(more.get("annotations"))
+        self.annotations.append(annotations)
 
 
 def scene(events: Events | None = None, **options: Any) -> tuple[Evictor, ClusterCache, Submitted, list[tuple[str, str]]]:
@@ -47,8 +58,11 @@ def scene(events: Events | None = None, **options: Any) -> tuple[Evictor, Cluste
     for name in ("a", "b"):
         put(made, pod(name, "n1", "Running"))
     submitted, ends = Submitted(), list[tuple[str, str]]()
-    count = {"count": lambda action, result: ends.append((action, result))}
-    evictor = Evictor(submitted.pool, made, assumed, events or Events(Submitted().pool), lambda: 1e9, **count, **options)
+
+    def count(action: str, result: str) -> None:
+        ends.append((action, result))
+
+    evictor = Evictor(submitted.pool, made, assumed, events or Events(Submitted().pool), lambda: 1e9, count=count, **options)
     return evictor, made, submitted, ends
 
 

@@ -49,6 +49,10 @@ def task(name: str, scheduler: str = "navarch", owner: str = "") -> TaskSpec:
 
 
 def news(job: JobSpec, *reasons: Reason, said: str = "", tasks: list[TaskSpec] | None = None, **counts: int) -> GroupNews:
+    return news_of(job, counts, *reasons, said=said, tasks=tasks)
+
+
+def news_of(job: JobSpec, counts: dict[str, int], *reasons: Reason, said: str = "", tasks: list[TaskSpec] | None = None) -> GroupNews:
     counted = [counts.get(status.name.lower(), 0) for status in TaskStatus]
     conditions = (Condition("Unschedulable", "True", "NotEnoughResources", said, "id"),) if said else ()
     decision = JobDecision(job.key, "default", "Inqueue", 2, {}, conditions=conditions, reasons=reasons)
@@ -81,7 +85,7 @@ def condition(body: GroupBody) -> tuple[str, ...]:
     ],
 )
 def test_coschedulings_phase_follows_the_pods(counts: dict[str, int], phase: str) -> None:
-    assert written(coscheduling_body(news(co(), **counts)))["phase"] == phase
+    assert written(coscheduling_body(news_of(co(), counts)))["phase"] == phase
 
 
 def test_coschedulings_counts_owner_and_start() -> None:

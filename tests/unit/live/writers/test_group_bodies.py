@@ -72,7 +72,7 @@ def test_a_group_that_fits_nowhere() -> None:
     ],
 )
 def test_a_queue_that_says_no_shows_its_figures(code: str, job: JobSpec, expected: dict[str, Any]) -> None:
-    figures = {"queue": "red", "resource": "gpu", "requested": 1.0, "bound": 4.0, "held": 3.5}
+    figures: dict[str, int | float | str] = {"queue": "red", "resource": "gpu", "requested": 1.0, "bound": 4.0, "held": 3.5}
     (reason,) = condition(job, Reason(code, "full", figures=figures), pending=1)["reasons"]
     assert reason["details"]["queueDetails"] == {
         "name": "red",

@@ -231,7 +231,7 @@ def test_words_are_for_one_version_of_the_pod_and_are_made_anew_if_it_has_change
     writer, made, statuses, _ = pods()
     for version in ("5", "6"):
         shown = pod("a")
-        made.pods = {("default", "a"): replace(shown, metadata=replace(shown.metadata, resource_version=version))}
+        made.pods["default", "a"] = replace(shown, metadata=replace(shown.metadata, resource_version=version))
         if version == "5":
             refuse(writer, made, "no room", 0.0)
             writer.flush(1.0)

@@ -86,7 +86,7 @@ def test_admission_counts_what_was_admitted_in_this_cycle() -> None:
     made = world()
     claim(made, "two", 2)
     claim(made, "one")
-    fields = {"min_resources": {"cpu": 1}, "phase": "Pending"}
+    fields: dict[str, Any] = {"min_resources": {"cpu": 1}, "phase": "Pending"}
     session = with_claim(with_claim(made, "a", "two", **fields), "b", "one", **fields).session(Capacity)
     (plugin,) = session.plugins
     assert isinstance(plugin, Capacity)

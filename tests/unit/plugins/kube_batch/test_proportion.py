@@ -38,9 +38,9 @@ def test_the_dialect_decides_whose_proportion_is_meant() -> None:
 
 def test_weights_divide_and_a_request_below_its_share_in_every_resource_is_enough() -> None:
     session = run(world().pods("a", 20, cpu=1, memory="1Gi").pods("b", 20, cpu=1, memory="1Gi"))
-    assert (cpu(session, "left"), cpu(session, "right")) == (pytest.approx(4000), pytest.approx(8000))
+    assert (cpu(session, "left"), cpu(session, "right")) == pytest.approx((4000, 8000))
     session = run(world().pods("a", 2, cpu=1, memory="1Gi").pods("b", 20, cpu=1, memory="1Gi"))
-    assert (cpu(session, "left"), cpu(session, "right")) == (pytest.approx(2000), pytest.approx(10000))
+    assert (cpu(session, "left"), cpu(session, "right")) == pytest.approx((2000, 10000))
 
 
 def test_a_queue_that_wants_more_of_one_resource_keeps_its_share_of_all() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.worlds.plugin_session import World, job_of
 
+import navarch
 from navarch.engine.arguments import WrongKind
 from navarch.engine.session import Session
 from navarch.model.registered_cards import (
@@ -189,6 +190,29 @@ def test_a_pod_that_the_policy_does_not_serve_is_told_so(asked: CardRequest, arg
     followed = made.session(Predicates, compat="volcano")
     assert followed.view(followed.class_of(next(iter(job_of(followed, "j").tasks)))).feasible().all()
     assert [f"pods are placed although {text}"] == followed.record.warnings
+
+
+@pytest.mark.parametrize("preset", ["volcano", "kube-batch", "kai", "kube-scheduler"])
+def test_a_followed_system_places_such_a_pod_and_says_so(preset: str) -> None:
+    asks = {VGPU_NUMBER: "1", "cpu": "1"}
+    limits = {"name": "c", "image": "x", "resources": {"limits": asks, "requests": asks}}
+    objects = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "n1"},
+            "status": {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "10", VGPU_NUMBER: "10"}},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "a", "namespace": "ns"},
+            "spec": {"schedulerName": "navarch", "containers": [limits]},
+        },
+    ]
+    planned = navarch.plan(objects, policy=preset, scheduler_names="navarch")
+    text = f"the policy does not serve {VGPU_NUMBER}: its plugin deviceshare is absent, or {VGPU} is off"
+    assert f"pods are placed although {text}" in planned.warnings
 
 
 def test_rules_are_mappings_of_labels() -> None:

@@ -96,7 +96,8 @@ def test_half_a_strategy_is_none(hints: dict[str, str]) -> None:
 
 def test_plain_pods_are_kept_off_scarce_resources() -> None:
     sra = {"enable": True, "resources": f"{GPU}, x.com/a", "weight": 5, "resourceWeight": {GPU: 3, "x.com/a": 2}}
-    world = World().node("plain", cpu=8).node("gpu", cpu=8, gpu=1).node("both", cpu=8, gpu=1, **{"x.com/a": 1})
+    both: dict[str, Any] = {"cpu": 8, "gpu": 1, "x.com/a": 1}
+    world = World().node("plain", cpu=8).node("gpu", cpu=8, gpu=1).node("both", **both)
     assert scores(run(pods(world, cpu=1), resourceStrategyFitWeight=0, sra=sra)) == {"plain": 500, "gpu": 200, "both": 0}
     world = World().node("plain", cpu=8).node("gpu", cpu=8, gpu=1)
     assert scores(run(pods(world, gpu=1), resourceStrategyFitWeight=0, sra={**sra, "resources": GPU})) == {"plain": 0, "gpu": 0}

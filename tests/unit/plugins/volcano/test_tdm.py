@@ -22,8 +22,8 @@ def world() -> World:
     return World().node("plain", cpu=9).node("zone", {ZONE: "rz1"}, cpu=9).node("unknown", {ZONE: "rz9"}, cpu=9).queue("q")
 
 
-def open_at(made: World, hour: float, compat: str = "strict", **arguments: Any) -> Session:
-    return made.session(Tdm, arguments={**NIGHT, **arguments}, now=10 * 86400 + hour * HOUR, compat=compat)
+def open_at(made: World, hour: float, compat: str = "strict", more: dict[str, Any] | None = None) -> Session:
+    return made.session(Tdm, arguments={**NIGHT, **(more or {})}, now=10 * 86400 + hour * HOUR, compat=compat)
 
 
 def plugin(session: Session) -> Tdm:
@@ -127,7 +127,7 @@ def test_victims_are_named_once_a_period() -> None:
     assert len(open_at(made, 12).victim_tasks([0])) == 1, "the same moment gives the same answer"
     assert open_at(made, 12 + 30 / HOUR).victim_tasks([0]) == []
     assert len(open_at(made, 12 + 60 / HOUR).victim_tasks([0])) == 1
-    assert open_at(made, 12 + 2, **{"tdm.evict.period": 3 * HOUR}).victim_tasks([0]) == []
+    assert open_at(made, 12 + 2, more={"tdm.evict.period": 3 * HOUR}).victim_tasks([0]) == []
 
 
 def test_what_is_not_preemptable_evicts_preemptable_tasks_of_ordinary_nodes() -> None:
@@ -154,7 +154,7 @@ def test_what_is_kept_between_cycles_is_what_the_nodes_say_now(changes: list[tup
     windows = {"tdm.revocable-zone.rz2": "08:00-10:00"}
     for node, zone in changes:
         made.node(f"n{node}", {} if zone is None else {ZONE: zone}, cpu=9)
-        session = open_at(made, 21, **windows)
+        session = open_at(made, 21, more=windows)
         zones = [spec.labels.get(ZONE, "") for spec in session.nodes.specs]
         assert feasible(session) == [name for name, z in zip(session.nodes.names, zones) if z in ("", "rz1")]
         view = session.view(session.class_of(0))

@@ -120,10 +120,17 @@ def _popped(session: Session, pool: VictimPool, recorded: Collection[int]) -> It
         again = bool(recorded) and any(task in recorded for task in chunk)
         active = job.tree.active
         gone = [task for task in active if task in recorded] if again else chunk
-        if len(gone) < len(active):
+        if len(gone) < (len(active) if again else counted_active(session, job)):
             forest.push(PartialJob(job, job.tree.without(gone)))
         if not again:
             yield Batch(whole_job(job), tuple(chunk))
+
+
+def counted_active(session: Session, job: Job) -> int:
+    """How many tasks of the job hold or are promised a node, by a count that repeated evictions of one task lower each time. Parts of
+    a job are counted afresh."""
+    active = len(job.tree.active)
+    return active if isinstance(job, PartialJob) else active - session.repeated_evictions.get(job.row, 0)
 
 
 def _limited(ordered: Iterator[Batch], limit: int | None) -> Iterator[Batch]:

@@ -240,7 +240,7 @@ class Claims:
             if step > 0:
                 self._reserve(task, row, node)
             else:
-                self._give_back(row)
+                self.give_back(row)
 
     def _reserve(self, task: TaskClass, row: int, node: int) -> None:
         part = next(part for part in self.parts(task) if part.where is None or part.where[node])
@@ -265,7 +265,8 @@ class Claims:
         here[node if device.spec.binds_to_node else device.nodes] = True
         return here
 
-    def _give_back(self, row: int) -> None:
+    def give_back(self, row: int) -> None:
+        """The task no longer holds what its placement reserved."""
         reserved = self.reserved.pop(row, None)
         if reserved is not None:
             for key, _ in reserved.claims:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from navarch.engine.arguments import Argument, WrongKind
+from navarch.engine.arguments import Argument, Arguments, WrongKind
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.plugin import Plugin
@@ -95,6 +95,10 @@ class Extender(Plugin):
         _verb("extender.deallocateFuncVerb", "told of each pod that loses its node"),
     )
 
+    @staticmethod
+    def asked_servers(given: Arguments) -> Sequence[str]:
+        return [given.text("extender.urlPrefix")]
+
     def open(self) -> None:
         session, given = self.session, self.given
         self.server = Server(given.text("extender.urlPrefix"), given.number("extender.httpTimeout") or 1.0)
@@ -113,7 +117,7 @@ class Extender(Plugin):
             (answer,) = session.conversation.ask(self.server, self.verb("onSessionOpen"), 1, lambda _: session_info(session))
             self.failed_open = "" if self.ignorable else answer.error
         silent = [verb for verb in _POINTS if not self.verb(verb)]
-        disabled = bool(self.failed_open) and session.semantics.failed_open_disables_extender
+        disabled = (bool(self.failed_open) and session.semantics.failed_open_disables_extender) or not session.conversation.asks
         if disabled:
             silent, self.failed_open = list(_POINTS), ""
         for verb in silent:

@@ -7,6 +7,7 @@ import { Ahead, Blockers, Cause, Changes, NodeReasons, Placements } from "../par
 import { Few, NodeLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
 import { Grid } from "../parts/grid.js";
+import { startText } from "../parts/job_cells.js";
 import { TrialsButton, useTrials } from "../parts/trials.js";
 import { Table } from "../parts/table.js";
 
@@ -72,6 +73,8 @@ function Summary({ data }) {
     <div class="row">
       <${State} value=${job.state} />
       ${job.never && html`<${State} value="never starts" tone="bad" />`}
+      ${job.start && html`<span>starts <b>${startText(job)}</b></span>`}
+      ${job.startUnknown && html`<span class="note">start not known: ${job.startUnknown}</span>`}
       <span>${job.kind} in queue <${QueueLink} name=${job.queue} /></span>
       <span class="note">${summaryText(job)}</span>
       <span class="note">asks for ${amounts(requests) || "nothing"}</span>

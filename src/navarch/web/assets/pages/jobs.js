@@ -25,7 +25,7 @@ const COLUMNS = [
   { id: "created", title: "Age", width: "76px", num: true, sortable: true, cell: (row) => age(row.created) },
   { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: (row) => html`<${Place}
     row=${row} />`, text: (row) => row.never },
-  { id: "start", title: "Start", width: "104px", sortable: true, minor: true, cell: startText },
+  { id: "start", title: "Start", width: "104px", sortable: true, minor: true, text: (row) => row.startUnknown ?? "", cell: startText },
   { id: "cause", title: "Why it waits", sortable: true, cell: causeText },
 ];
 

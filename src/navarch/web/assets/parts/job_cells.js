@@ -20,7 +20,7 @@ export function Place({ row }) {
 
 // "in 12m – 1h": half of the chances lie before the first, 90 % before the second.
 export function startText(row) {
-  if (!row.start) return "–";
+  if (!row.start) return row.startUnknown ? html`<span class="muted">unknown</span>` : "–";
   const [half, most] = row.start.map((value) => Math.max(0, (moment(value).getTime() - Date.now()) / 1000));
   return `in ${rough(half)} – ${rough(most)}`;
 }

@@ -9,6 +9,7 @@ import pytest
 import navarch
 from navarch.plugins.predicates.devices import claims, selectors
 from navarch.plugins.predicates.devices.cel.selector import compile_selector
+from navarch.plugins.predicates.devices.search import Search
 from navarch.testing.builders import node, pod
 
 RESOURCE = "resource.k8s.io/v1"
@@ -102,16 +103,16 @@ def test_namespaces_have_allowances_of_their_own() -> None:
 
 def test_the_search_for_devices_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty of forty devices agree in the attribute: there is no set of twenty-one, and there are millions to try."""
-    steps = []
-    run = claims.Search.run
+    steps: list[int] = []
+    run = Search.run
 
-    def counted(self: Any) -> Any:
+    def counted(self: Search) -> Any:
         try:
             return run(self)
         finally:
             steps.append(self.steps)
 
-    monkeypatch.setattr(claims.Search, "run", counted)
+    monkeypatch.setattr(Search, "run", counted)
     bad = claim("bad", count=21, constraints=[{"matchAttribute": "d/half"}])
     objects = [*world(60, 40), bad, user("a-bad", "bad"), claim("good"), user("good", "good")]
     record = navarch.plan(objects, policy="navarch").records[0]

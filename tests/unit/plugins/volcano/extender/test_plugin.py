@@ -12,6 +12,7 @@ from navarch.engine.policy import PolicyError
 from navarch.installed import installed
 from navarch.offline.plan import read_policy
 from navarch.plugins.volcano.extender.plugin import Extender
+from navarch.simulator.jobs import PodSet, TraceJob
 from navarch.testing.builders import node, pod
 
 GPU = "example.com/fpga"
@@ -197,3 +198,56 @@ def test_every_argument_of_volcano_is_declared_and_every_verb_is_read() -> None:
 def test_managed_resources_must_be_a_list() -> None:
     with pytest.raises(PolicyError, match="expected a list"):
         read_policy(policy("http://x", managedResources="nvidia.com/gpu"), installed())
+
+
+def test_explain_names_an_extender_that_it_does_not_ask() -> None:
+    with extender({}) as seen:
+        asked = policy(seen.url, predicateVerb="predicate", jobReadyVerb="ready", onSessionOpenVerb="open")
+        found = navarch.explain([*NODES, pod("p").cpu("1")], "pod/p", asked, seconds=600)
+    assert found.notes == [f"extender {seen.url} is not asked here: cycles are decided as if it had no objection"]
+    assert found.cause.code == "Starts" and not seen.requests
+
+
+def test_explain_asks_on_request() -> None:
+    answers: Answers = {"predicate": [{"match": {"node.Name": "n1"}, "body": {"status": "not here", "code": 3}}, {"body": {}}]}
+    with extender(answers) as seen:
+        asked = policy(seen.url, predicateVerb="predicate")
+        found = navarch.explain([*NODES, pod("p").cpu("1")], "pod/p", asked, seconds=600, ask_extenders=True)
+    assert found.cause.code == "Starts" and not found.notes
+    assert seen.count("predicate") >= 2
+
+
+def test_a_simulation_names_an_extender_that_it_does_not_ask() -> None:
+    jobs = [TraceJob(name="j", submit=0, duration=60, pods=(PodSet(gpus=1),))]
+    given = policy("http://x", predicateVerb="predicate")
+    (run,) = navarch.simulate(jobs, "a=1x8gpu", [given]).runs
+    assert [each for each in run.warnings if "extender" in each] == [
+        "extender http://x is not asked here: cycles are decided as if it had no objection"
+    ]
+
+
+def test_bodies_have_what_annotations_say() -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": "g",
+            "namespace": "default",
+            "annotations": {
+                "volcano.sh/sla-waiting-time": "soon",
+                "sla-waiting-time": "1m30s",
+                "volcano.sh/preemptable": "true",
+                "volcano.sh/jdb-min-available": "2",
+                "volcano.sh/jdb-max-unavailable": "1",
+            },
+        },
+        "spec": {"minMember": 1, "queue": "default"},
+    }
+    one = pod("p").cpu("1").annotate("scheduling.k8s.io/group-name", "g").annotate("volcano.sh/revocable-zone", "zone-a")
+    one = one.annotate("volcano.sh/topology-decision", '{"numa": {"0": {"cpu": "1"}}}')
+    _, seen = planned({}, [*NODES, group, one], "volcano", predicateVerb="predicate", jobReadyVerb="ready")
+    job = next(body["job"] for verb, body in seen.requests if verb == "ready")
+    assert (job["WaitingTime"], job["RevocableZone"]) == (90_000_000_000, "*")
+    assert job["Budget"] == {"MinAvailable": "2", "MaxUnavailable": ""}
+    task = next(body["task"] for verb, body in seen.requests if verb == "predicate")
+    assert (task["RevocableZone"], task["NumaInfo"]["ResMap"]) == ("", {"0": {"cpu": "1"}})

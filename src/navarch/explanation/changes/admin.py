@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from navarch.engine.record import CycleRecord
-from navarch.explanation.changes import Changes
-from navarch.explanation.clauses import tolerates
-from navarch.explanation.cluster_edits import (
+from navarch.explanation.changes.attempts import Changes
+from navarch.explanation.changes.clauses import tolerates
+from navarch.explanation.changes.cluster_edits import (
     bounds_text,
     further_node,
     is_kai,
@@ -21,9 +21,9 @@ from navarch.explanation.cluster_edits import (
     with_weight,
     without_taint,
 )
-from navarch.explanation.cluster_edits import opened as opened_queue
+from navarch.explanation.changes.cluster_edits import opened as opened_queue
+from navarch.explanation.changes.job_edits import amounts_of
 from navarch.explanation.documents import Input
-from navarch.explanation.job_edits import amounts_of
 from navarch.explanation.subject import Object, Subject, Unit
 from navarch.model.resources import parse_amount
 from navarch.object_types import ReadOnlyManifest

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from navarch.explanation.changes import Changes
-from navarch.explanation.clauses import Clause
-from navarch.explanation.cluster_edits import is_kai
-from navarch.explanation.job_edits import (
+from navarch.explanation.changes.attempts import Changes
+from navarch.explanation.changes.clauses import Clause
+from navarch.explanation.changes.cluster_edits import is_kai
+from navarch.explanation.changes.job_edits import (
     amounts_of,
     scaled,
     steps_of,
