@@ -55,7 +55,7 @@ class World:
         manifest["spec"]["schedulerName"] = "navarch"
         manifest["spec"]["containers"][0]["resources"]["limits"] = {GPU: "1"}
         body = {**manifest, "metadata": {"name": "p"}}
-        made = await self.client.create(PODS, body, namespace="default")
+        made: Object = await self.client.create(PODS, body, namespace="default")
         self.cache.put_pod(from_manifest({**made, "apiVersion": "v1", "kind": "Pod"}, Pod))
         return made
 
