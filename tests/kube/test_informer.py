@@ -242,7 +242,7 @@ async def test_a_change_that_comes_with_the_end_of_the_initial_events_is_heard(a
         await api.watch_started.wait()
         metadata = {"name": "b", "namespace": "default", "uid": "uid-b", "resourceVersion": "900"}
         change = msgspec.json.encode({"type": "ADDED", "object": {"metadata": metadata}}) + b"\n"
-        api.send_raw(api._bookmark(api.version, end=True) + change)
+        api.send_raw(api.bookmark_line(api.version, end=True) + change)
         await seen.heard("added", "b")
         assert (seen.story, informer.resource_version) == ([("added", "a"), ("added", "b")], "900")
 

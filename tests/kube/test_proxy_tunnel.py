@@ -147,7 +147,7 @@ async def told_by_both(endpoint: Endpoint) -> tuple[str, str]:
         await pool.close()
     with pytest.raises(Unreachable):
         await waiting
-    return str(by_client.value), pool._last_connect_error
+    return str(by_client.value), pool.last_connect_error
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ async def test_a_mute_proxy_costs_time_and_no_doubt(
         await pool.close()
         with pytest.raises(Unreachable):
             await write
-    for each in (str(said.value), pool._last_connect_error):
+    for each in (str(said.value), pool.last_connect_error):
         assert f"proxy {proxy.url}: no connection within 10 s: no answer to CONNECT" in each
 
 

@@ -9,12 +9,13 @@ from collections.abc import Callable
 import pytest
 from tests.worlds.kube.ports import hold_port
 from tests.worlds.kube.raw_server import Answer, RawServer, Request, reply
-from tests.worlds.kube.write_pool import Rotating, hang_up, nonsense, outcomes, pooled, post, silence, until
+from tests.worlds.kube.write_pool import Rotating, endless_backoff, hang_up, nonsense, outcomes, pooled, post, silence, until
 
 from navarch.kube.auth.credentials import StaticCredentials
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ApiError, Conflict, KubeError, OutcomeUnknown, ServerFault, TooManyRequests, Unauthorized, Unreachable
+from navarch.kube.write.connection import Connection
 from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Outcome, Priority, WritePool
 
@@ -202,8 +203,7 @@ async def test_nobody_listening_is_unreachable_not_unknown(ahead: Callable[[floa
 
 async def test_a_server_that_is_away_is_not_stormed() -> None:
     with hold_port() as held:
-        pool = WritePool(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"))
-        pool._backoff = Backoff(first=3600.0, cap=3600.0)
+        pool = WritePool(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"), backoff=endless_backoff())
         told: list[Outcome] = []
         pool.submit(post(), told.append)
         await until(lambda: pool.counters.connections_failed)
@@ -221,14 +221,14 @@ async def test_writes_wait_for_a_server_that_comes_back() -> None:
         writer.write(reply(200))
 
     server = RawServer(lambda _: held if len(server.requests) > 1 else reply(200))
-    pool = WritePool(Endpoint(server.url))
+    backoff = Backoff(first=0.05, cap=5.0)
+    pool = WritePool(Endpoint(server.url), backoff=backoff)
     running = asyncio.create_task(pool.request(post()))
     await until(lambda: pool.counters.connections_failed)
     async with server:
         assert (await running).status == 200
         # And it is trusted again: as many connections as there are writes, none of which waits.
-        assert pool._backoff.next() <= 0.05
-        pool._backoff = Backoff(first=3600.0, cap=3600.0)
+        assert backoff.next() <= 0.05
         many = asyncio.create_task(outcomes(pool, [post(str(number)) for number in range(8)]))
         await server.asked(9)
         release.set()
@@ -259,13 +259,24 @@ async def test_connections_the_server_closed_while_idle_are_replaced() -> None:
         assert len(server.connections) == 5
 
 
-async def test_a_connection_that_is_about_to_close_carries_nothing_more() -> None:
+async def test_a_connection_that_is_about_to_close_carries_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The write is submitted after the pool has begun to close an idle connection and before the loop reports its end."""
+    told: list[Outcome] = []
+    abort = Connection.abort
+
+    def abort_and_submit(connection: Connection, reason: str) -> None:
+        abort(connection, reason)
+        pool.submit(post(), told.append)
+
     async with pooled(lambda _: reply(200), connections=2) as (pool, server):
         await pool.request(post())
         await until(lambda: pool.idle)
-        pool._idle[-1].abort("idle")
-        assert (await pool.request(post())).status == 200
-        assert len(server.connections) == 2
+        with monkeypatch.context() as patch:
+            patch.setattr(Connection, "abort", abort_and_submit)
+            server.connections[0].write(b"bytes that belong to no request")
+            await until(lambda: pool.opening)
+        assert await pool.drain(60.0)
+        assert [type(each) for each in told] == [Reply] and len(server.connections) == 2
 
 
 async def test_401_fetches_the_credential_once_for_all() -> None:

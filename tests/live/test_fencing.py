@@ -155,7 +155,7 @@ async def test_what_was_not_sent_in_time_is_void_and_the_lease_is_handed_over(
     for i in range(20):
         await world.pod(f"single-{i}")
     async with world.scheduler(**PATIENT, shutdown_timeout=0.5) as scheduler:
-        scheduler.binder.outbox._room = 4
+        scheduler.binder.outbox.room = 4
         await world.eventually(lambda: asyncio.sleep(0, len(scheduler.binder.outbox)), lambda many: many >= 20)
         scheduler.stop()
         await world.eventually(lambda: asyncio.sleep(0, scheduler.binder.outbox.paused), bool)

@@ -12,6 +12,7 @@ from navarch.engine.job import Job
 from navarch.engine.points.protocols import Change
 from navarch.engine.policy.compat import COMPAT
 from navarch.engine.reasons import Reason
+from navarch.engine.registry import Registry
 from navarch.engine.semantics import Semantics
 from navarch.engine.session import Session
 from navarch.model.cluster import Cluster
@@ -181,10 +182,9 @@ def test_shared_figures_are_made_once_and_told_before_the_plugins() -> None:
 
 def shard(mode: str | None, nodes: object = ("a",)) -> tuple[list[bool] | None, bool]:
     cluster = with_nodes(("a", {"cpu": 1}), ("b", {"cpu": 1}))
-    session = open_session(cluster)
-    session.policy = dataclasses.replace(session.policy, params={"shardingMode": mode, "nodesInShard": nodes})
-    mask, hard = session._shard()
-    return None if mask is None else mask.tolist(), hard
+    policy = dataclasses.replace(open_session(cluster).policy, params={"shardingMode": mode, "nodesInShard": nodes})
+    session = Session(cluster.snapshot(), policy, Registry((), ()), now=0.0)
+    return None if session.shard is None else session.shard.tolist(), session.shard_is_hard
 
 
 def test_shards() -> None:

@@ -40,7 +40,7 @@ async def test_nothing_is_bound_meanwhile_and_only_by_the_leader_afterwards(lead
         rereading=False,
         leading=leading,
     )
-    task = asyncio.create_task(PeriodicTasks(cast(Scheduler, scheduler))._reread(Settings()))
+    task = asyncio.create_task(PeriodicTasks(cast(Scheduler, scheduler)).reread(Settings()))
     await asyncio.sleep(0)
     outbox.put(lambda: (Write("POST", "/binding", b"{}"), _heard))
     assert (scheduler.rereading, submitted.writes) == (True, [])

@@ -23,7 +23,12 @@ def plain_crd(resource: Resource, kind: str) -> dict[str, Any]:
     names = {"kind": kind, "plural": resource.plural, "singular": kind.lower(), "listKind": f"{kind}List"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": resource.version, "served": True, "storage": True, "schema": schema}
-    spec = {"group": resource.group, "names": names, "scope": "Namespaced", "versions": [version]}
+    spec = {
+        "group": resource.group,
+        "names": names,
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "versions": [version],
+    }
     metadata = {"name": name_of(resource)}
     return {"apiVersion": CRDS.api_version, "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
 

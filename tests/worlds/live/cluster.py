@@ -210,7 +210,7 @@ class World:
 
     async def process(self, *arguments: str, name: str = "") -> asyncio.subprocess.Process:
         """A scheduler in a process of its own, which can be killed. With a name it speaks as that user and has its own log."""
-        kubeconfig = self._speaking_as(name) if name else self.kubeconfig
+        kubeconfig = self.speaking_as(name) if name else self.kubeconfig
         command = [sys.executable, "-m", "navarch.cli.run", f"--kubeconfig={kubeconfig}", "--listen=", *arguments]
         log = self.log_of(name).open("ab")
         process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=dict(os.environ))
@@ -231,7 +231,7 @@ class World:
         except TimeoutError:
             raise AssertionError(f"{name} did not say {text!r}: {log.read_text(encoding='utf-8')[-1500:]}") from None
 
-    def _speaking_as(self, name: str) -> Path:
+    def speaking_as(self, name: str) -> Path:
         """The same kubeconfig by impersonation, which names the speaker in every request."""
         document = yaml.safe_load(self.kubeconfig.read_text(encoding="utf-8"))
         for user in document["users"]:

@@ -147,7 +147,7 @@ class SqliteLog:
                     compact_to, self._compact_to = self._compact_to, 0
                     closing = self._closing
                 if rows:
-                    self._write(rows)
+                    self.append_rows(rows)
                     self._tell(self._on_flushed, rows[-1][0])
                 if compact_to:
                     self._compact(compact_to)
@@ -162,7 +162,8 @@ class SqliteLog:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(what, value)
 
-    def _write(self, rows: list[Row]) -> None:
+    def append_rows(self, rows: list[Row]) -> None:
+        """Write rows in one transaction. Called in the log's own thread."""
         run = self._connection
         run.execute("BEGIN")
         run.executemany("INSERT INTO log VALUES (?, ?, ?, ?)", rows)

@@ -136,12 +136,12 @@ def test_each_placement_counts_for_the_next_pod() -> None:
     assert sorted(placed.values()) == ["n0", "n0", "n1", "n1"]
 
 
-def test_a_pod_without_a_feature_that_is_modelled_is_never_placed_by_guess() -> None:
+def test_an_extended_resource_that_no_device_serves() -> None:
     device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
     device_class["spec"] = {"extendedResourceName": "example.com/gpu"}
     plan = decided(node("n1").cpu("4"), device_class, pod("a").request("example.com/gpu", 1))
     assert not binds(plan)
-    assert "1 node(s) offer example.com/gpu only as devices to be claimed, which Navarch does not support" in said(plan, "a")
+    assert "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1" in said(plan, "a")
 
 
 def test_fewer_nodes_are_looked_at_where_the_policy_says_so() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from tests.worlds.device_objects import claim, exactly, slice_of
-from tests.worlds.live_parts.resources import RESOURCE_CLAIMS
+from tests.worlds.live_parts.resources import RESOURCE_CLAIMS, binding_conditions
 from tests.worlds.live_parts.shared_claims import World, bind_of
 
 from navarch.embedded.api.server import ApiServer
@@ -59,7 +59,7 @@ class Served(World):
         super().__init__()
         self.client = client
         self.rival = Rival(client)
-        self.claims = DeviceClaims(cast(Client, self.rival), self.cache, lambda: RESOURCE_CLAIMS)
+        self.claims = DeviceClaims(cast(Client, self.rival), self.cache, lambda: RESOURCE_CLAIMS, binding_conditions(self.cache))
 
     async def make(self, manifest: Object) -> Object:
         """On the server, and shown to the cache."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import cast
 
 import pytest
@@ -107,7 +108,10 @@ async def test_what_is_decided_again_and_not_carried_out_is_taken_back_whatever_
     await asyncio.sleep(0)
     await scene.settled()
     assert (scene.step.plans, scene.step.story) == ({}, ["prepare n1", "undone n1", "undone n2"])
-    assert scene.preparations._undoing == {}, "nothing is remembered of what was taken back"
+    scene.step.fails = None
+    scene.bind("n3")
+    await asyncio.sleep(0)
+    assert scene.step.story[3:] == ["prepare n3", "bind n3"], "nothing is waited for that was taken back"
 
 
 async def test_at_the_end_nothing_is_prepared_any_more_and_nothing_taken_back() -> None:
@@ -159,7 +163,7 @@ class GangScene(Scene):
         self.preparations.plan(cast(Cycle, Told(decided)))
         for name in carried_out:
             bind = AssumedBind(f"uid-{name}", "default", name, "n1", "default/j", 0.0)
-            self.preparations.before(bind, lambda name=name: self.disks.story.append(f"bind {name}"))  # type: ignore[misc]
+            self.preparations.before(bind, partial(self.disks.story.append, f"bind {name}"))
 
 
 async def test_a_gang_is_bound_when_all_of_it_is_prepared() -> None:
@@ -258,5 +262,10 @@ async def test_when_preparations_last_advanced_is_known_while_they_last() -> Non
     scene.disks.made["b"].set_result(None)
     await scene.settled()
     assert scene.preparations.advanced_at("default/j") is None
-    scene.preparations.progress(AssumedBind("uid-a", "default", "a", "n1", "default/j", 0.0))
-    assert scene.preparations._advanced == {}, "nothing is remembered of a job for which nothing is prepared"
+    bind = AssumedBind("uid-a", "default", "a", "n1", "default/j", 0.0)
+    scene.preparations.progress(bind)
+    scene.disks.made["a"] = asyncio.get_running_loop().create_future()
+    scene.preparations.before(bind, lambda: None)
+    assert scene.preparations.advanced_at("default/j") == float("-inf"), "progress counts only while something is prepared"
+    scene.disks.made["a"].set_result(None)
+    await scene.settled()

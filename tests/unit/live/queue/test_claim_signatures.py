@@ -49,7 +49,7 @@ def test_a_device_that_is_free_wakes_a_few_of_many_and_goes_to_the_eldest(policy
         pod(world, name)
     world.settle()
     assert world.bound == names[:1]
-    assert [len(kin) for kin in world.scheduling_queue._classes.values()] == [4 * PROBE]
+    assert [len(each) for each in world.scheduling_queue.classes] == [4 * PROBE]
     world.end(names[0])
     assert len(world.scheduling_queue) >= PROBE
     world.settle()

@@ -113,8 +113,9 @@ def test_who_came_and_went_while_no_cycle_ran_is_not_remembered() -> None:
     queue = SchedulingQueue()
     add_class(queue, 2)
     queue.update("new")
+    arrived = list(queue.arrivals)
     queue.forget("new")
-    assert not queue._arrived
+    assert (arrived, list(queue.arrivals)) == (["new"], [])
 
 
 def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
@@ -148,9 +149,8 @@ def test_what_is_kept_of_a_family_does_not_grow_with_its_failures() -> None:
     queue = SchedulingQueue()
     for _ in range(50):
         add_class(queue, 20)
-    (found,) = queue._classes.values()
-    assert len(found._by_retry) <= 2 * 20 + 17
-    assert len(found._by_age) <= 2 * 20 + 17
+    (found,) = queue.classes
+    assert len(found) == 20 and found.entries <= 2 * 20 + 17
 
 
 @given(st.integers(0, 2**32))

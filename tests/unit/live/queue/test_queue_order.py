@@ -118,7 +118,7 @@ def test_a_rule_about_other_labels_keeps_nobody_from_waiting_with_their_kin() ->
     for number in range(10):
         world.put(f"p{number}", {"cpu": "1"}, app="a" if number % 2 else "b")
     world.cycles()
-    assert [len(kin) for kin in world.scheduling_queue._classes.values()] == [5, 5]
+    assert [len(each) for each in world.scheduling_queue.classes] == [5, 5]
 
 
 def test_where_one_of_them_found_no_room_the_others_are_left_asleep() -> None:
@@ -147,7 +147,7 @@ def test_pods_of_another_shape_are_not_taken_for_those_that_had_its_number() -> 
     assert shapes[world.cache.cluster.tasks.rows.of["after-0"]] == number
     world.cycles()
     assert world.scheduling_queue.inactive() == ["ns/after"]
-    assert [list(each.retry_at) for each in world.scheduling_queue._classes.values()] == [["ns/after"]]
+    assert [list(each.retry_at) for each in world.scheduling_queue.classes] == [["ns/after"]]
 
 
 KINDS: list[dict[str, str]] = [{"cpu": "1"}, {"cpu": "2"}, {"cpu": "1", "nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "2"}]
