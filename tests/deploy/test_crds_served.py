@@ -153,7 +153,7 @@ def test_installing_again_changes_nothing(installed: KubeApiServer) -> None:
     assert outcomes == {"unchanged", "left out: monitoring.coreos.com is not served here"}
 
 
-def test_a_crd_of_somebody_else_is_kept(installed: KubeApiServer) -> None:
+def test_a_crd_applied_by_another_manager_is_kept(installed: KubeApiServer) -> None:
     name = "topologies.kai.scheduler"
     path = f"{CRDS.path()}/{name}"
     crd = installed.request("GET", path)

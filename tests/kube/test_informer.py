@@ -377,7 +377,7 @@ async def test_404_of_a_proxy_at_the_start_is_no_sync(api: SmallApi, client: Cli
         assert seen.story == [("added", "default")]
 
 
-async def test_a_kind_that_nobody_may_look_up_is_absent_if_404_says_so(api: SmallApi, client: Client) -> None:
+async def test_a_kind_hidden_from_discovery_is_absent_after_404(api: SmallApi, client: Client) -> None:
     queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
     api.refuse["/apis"] = (403, status_body(403, "Forbidden"))
     async with informing(client, Recorder(), queues, optional=True) as informer:
@@ -399,7 +399,7 @@ async def test_retry_after_is_honoured_on_a_watch(api: SmallApi, client: Client)
         assert loop.time() - before >= 0.3
 
 
-async def test_a_retry_after_of_an_hour_does_not_leave_the_mirror_alone_for_an_hour(api: SmallApi, client: Client) -> None:
+async def test_a_retry_after_of_an_hour_is_cut_short(api: SmallApi, client: Client) -> None:
     api.script.append((503, {"Retry-After": "3600"}, status_body(503, "ServiceUnavailable")))
     async with asyncio.timeout(60), informing(client, Recorder(), patience=replace(QUICK, asked_longest=0.1)):
         assert len(api.requests) > 1

@@ -55,7 +55,7 @@ def test_a_pod_made_anew_starts_with_the_shortest_wait() -> None:
     assert world.fails("default/pod/a") == 1.0
 
 
-def test_who_waits_to_be_admitted_hears_of_a_group_that_gives_its_place_up() -> None:
+def test_a_deleted_group_activates_jobs_that_wait_to_be_admitted() -> None:
     for phase, woken in (("Pending", ["default/other"]), ("Inqueue", [])):
         world = World()
         world.cache.put(replace(group("g", 1, minResources={"cpu": "4"}), phase=phase))

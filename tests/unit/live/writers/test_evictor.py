@@ -269,7 +269,7 @@ async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool)
     assert said.notes[1:] == [f"Pod default/a: {said.notes[0]}", "Job is stale. 0 pods are active, minMember is 3"]
 
 
-async def test_a_group_is_told_for_whom_its_pod_goes() -> None:
+async def test_the_event_of_a_group_names_the_preemptor() -> None:
     said = Told()
     evictor, made, submitted, _ = scene(said)
     parts = (SubGroupSpec("a", min_member=2), SubGroupSpec("b", min_member=3))

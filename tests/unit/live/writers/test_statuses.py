@@ -147,7 +147,7 @@ def test_a_promise_that_was_never_written_is_taken_back_as_well() -> None:
     assert (task.nominated_node, made.assumed.nominations) == ("", {})
 
 
-def test_a_promise_of_who_led_before_is_taken_back_when_there_is_no_room() -> None:
+def test_a_nomination_of_an_earlier_leader_is_withdrawn_when_there_is_no_room() -> None:
     writer, made, statuses, _ = pods()
     put(made, replace(pod("a"), status=from_manifest({"nominatedNodeName": "n1"}, PodStatus)))
     refuse(writer, made, "no room", 0.0)
@@ -360,7 +360,7 @@ def phase(made: ClusterCache) -> str:
     return spec.phase
 
 
-async def test_a_status_that_somebody_wrote_over_is_written_again() -> None:
+async def test_an_overwritten_status_is_written_again() -> None:
     """Although ours was never seen by itself: both were there before anyone looked."""
     writer, made, submitted = groups()
     settle(made, "Running", SCHEDULED)
@@ -462,7 +462,7 @@ async def test_a_moment_outlasts_the_cycles_that_come_before_it_is_written() -> 
     assert len(submitted.writes) == 1
 
 
-def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_did() -> None:
+def test_a_queue_shows_what_its_subtree_holds_and_is_opened_if_it_has_no_state() -> None:
     made, _ = cache()
     made.put(QueueSpec("root", dialect="volcano", state="Open"))
     made.put(QueueSpec("team", dialect="volcano", parent="root"))

@@ -213,7 +213,7 @@ async def test_a_gang_with_pods_to_spare_stays_where_it_is_when_it_lacks_some(an
     assert len(history.bound()) == stay
 
 
-async def test_a_minimum_that_is_raised_while_nobody_schedules_takes_nothing_down(any_world: World) -> None:
+async def test_a_minimum_raised_while_no_scheduler_runs_evicts_nothing(any_world: World) -> None:
     world = any_world
     await with_one_too_many(world)
     history = await world.watch()

@@ -21,7 +21,7 @@ def refused(pod: dict[str, Any]) -> bool:
     return any(c["type"] == "PodScheduled" and c["status"] == "False" for c in pod.get("status", {}).get("conditions") or ())
 
 
-async def test_the_place_of_a_pod_that_ends_goes_to_the_eldest_and_few_others_are_tried(
+async def test_the_place_of_a_pod_that_ends_goes_to_the_oldest_job_and_few_others_are_tried(
     any_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = any_world

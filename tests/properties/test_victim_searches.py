@@ -78,7 +78,7 @@ def nobody_in_vain(world: KaiWorld) -> int:
 
 @settings(max_examples=120, deadline=None)
 @given(SEEDS)
-def test_a_strict_search_evicts_nobody_in_vain(seed: int) -> None:
+def test_a_strict_search_evicts_nothing_in_vain(seed: int) -> None:
     nobody_in_vain(kai_world(seed))
 
 
