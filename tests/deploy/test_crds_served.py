@@ -158,7 +158,7 @@ def test_a_crd_applied_by_another_manager_is_kept(installed: KubeApiServer) -> N
     path = f"{CRDS.path()}/{name}"
     crd = installed.request("GET", path)
     ours = crd["metadata"]["managedFields"]
-    crd["metadata"]["managedFields"] = [{}]  # the API's way to forget who applied it
+    crd["metadata"]["managedFields"] = [{}]  # the API's way to clear the field managers
     crd = installed.request("PUT", path, crd)
     try:
         lines = run_install(installed.kubeconfig, "--dialect", "kai")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.looptime
 
 
 class SharedLease:
-    """A Lease as an API server keeps it: one record, a version, and a refusal for whoever is out of date."""
+    """A Lease as an API server keeps it: one record, a version, and a refusal for writes of an old version."""
 
     def __init__(self) -> None:
         self.record: LeaseRecord | None = None
@@ -242,7 +242,7 @@ async def test_clocks_that_run_at_different_speeds() -> None:
 
 
 async def test_an_elector_stopped_while_its_lost_lead_ends_stops() -> None:
-    """And does not stand for election again, with nobody left to tell it."""
+    """It does not stand for election again."""
     lease = SharedLease()
     replica = Replica(lease, "a", 1)
     ending = asyncio.Event()
@@ -378,7 +378,7 @@ async def test_the_lease_on_the_wire(api: SmallApi, client: Client) -> None:
 
 @pytest.mark.looptime(False)
 async def test_a_lease_is_written_over_what_was_read_last(api: SmallApi, client: Client) -> None:
-    """Of another leader, with what others have put into it; and anew where somebody has deleted it."""
+    """Of another leader, with what others have put into it; and a new lease after a deletion."""
     lock = ApiLeaseLock(client, "kube-system", "navarch")
     spec = {"holderIdentity": "b", "leaseTransitions": 3, "strategy": "OldestEmulationVersion"}
     stored = {"metadata": {"name": "navarch", "resourceVersion": "9", "labels": {"team": "ml"}}, "spec": spec}

@@ -95,7 +95,7 @@ async def test_410_lists_again_and_tells_the_difference_only(each_api: SmallApi,
     async with informing(client, seen) as informer:
         await api.watch_started.wait()
         seen.story.clear()
-        # Nobody is told of these: they happen while the stream is down and its history is lost.
+        # The handler does not hear of these: they happen while the stream is down and its history is lost.
         watchers, api.watchers = api.watchers, []
         api.put("changed", spec={"priority": 7})
         api.remove("vanished", quietly=True)
@@ -342,7 +342,7 @@ async def test_retry_now_makes_one_attempt(api: SmallApi, client: Client) -> Non
 
 
 async def test_404_of_a_proxy_that_has_lost_its_server_takes_nothing_away(api: SmallApi, client: Client) -> None:
-    """Queues that vanish from the mirror for a second are queues without limits for a second."""
+    """Queues that vanish from the store for a second are queues without limits for a second."""
     queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
     api.collections[QUEUES] = {}
     api.put("default", namespace="", path=QUEUES)
@@ -516,7 +516,7 @@ async def test_a_kind_is_watched_in_whichever_of_its_versions_is_served(api: Sma
 
 @pytest.mark.parametrize("code", [400, 500, 501])
 async def test_a_version_that_the_server_cannot_go_on_from_is_given_up(each_api: SmallApi, client: Client, code: int) -> None:
-    """Not 410, but the same answer again and again: without a new list the mirror would show for ever what was there then."""
+    """Not 410, but the same answer again and again: without a new list the store would show the old objects for ever."""
     api, seen = each_api, Recorder()
     api.put("a")
     async with informing(client, seen):

@@ -41,7 +41,7 @@ def test_the_host_is_named_as_in_the_url(server: str, host: str) -> None:
 
 
 def test_a_request_has_all_that_others_need_to_let_it_through() -> None:
-    """The path in front of a proxy's clusters, whom we impersonate, who we are, what we send and what we take."""
+    """The path prefix of a proxy, the impersonated user, the credential, and the media types."""
     headers = (("Impersonate-User", "jane"), ("Impersonate-Group", "dev"))
     endpoint = Endpoint(
         "http://rancher/k8s/clusters/c-1/", headers=headers, user_agent="navarch/1", credentials=StaticCredentials.token("t")

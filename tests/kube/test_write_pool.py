@@ -227,7 +227,7 @@ async def test_writes_wait_for_a_server_that_comes_back() -> None:
     await until(lambda: pool.counters.connections_failed)
     async with server:
         assert (await running).status == 200
-        # And it is trusted again: as many connections as there are writes, none of which waits.
+        # And it is trusted again: as many connections as there are writes, without a wait.
         assert backoff.next() <= 0.05
         many = asyncio.create_task(outcomes(pool, [post(str(number)) for number in range(8)]))
         await server.asked(9)

@@ -1,4 +1,4 @@
-"""Volcano's controller makes the pods of a Job once its group is admitted: by us if the Job names us, else by whom it names."""
+"""Volcano's controller makes the pods of a Job once its group is admitted: by the scheduler that the Job names."""
 
 from __future__ import annotations
 

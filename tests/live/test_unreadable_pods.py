@@ -17,7 +17,7 @@ pytestmark = pytest.mark.live
 
 
 async def odd_pod(world: World, cpu: str) -> None:
-    """On n0, of somebody else. A moment before the year 1 is fine with API servers, and with no decoder of ours."""
+    """On n0, of another scheduler. A moment before the year 1 is fine with API servers, and with no decoder of ours."""
     await world.pod("odd", cpu=cpu, scheduler="other", nodeName="n0")
     condition = {"type": "example.com/Odd", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}
     status = {"status": {"conditions": [condition]}}

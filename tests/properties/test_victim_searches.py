@@ -1,4 +1,4 @@
-"""Searches for victims on random clusters: shortcuts change nothing but time, and nobody is evicted in vain."""
+"""Searches for victims on random clusters: shortcuts change nothing but time, and no eviction is in vain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""enqueue: who is admitted, in which order, and who is told why not."""
+"""enqueue: which jobs are admitted, in which order, and the reasons of the others."""
 
 from __future__ import annotations
 

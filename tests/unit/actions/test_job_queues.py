@@ -1,4 +1,4 @@
-"""Who takes part in an action, and in which order."""
+"""Which jobs take part in an action, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""preempt: who goes for whom inside a queue, and that nothing goes in vain."""
+"""preempt: victims inside a queue, and no eviction in vain."""
 
 from __future__ import annotations
 

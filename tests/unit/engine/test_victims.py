@@ -1,4 +1,4 @@
-"""The search for victims: who is a candidate, what they free, who goes first, and who stays after all."""
+"""The search for victims: candidates, what they free, their order, and those that stay after all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who takes part in a live cycle."""
+"""Which jobs take part in a live cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that go: who waits on their account hears of it, and another of the same name starts afresh."""
+"""Deleted jobs: jobs that wait for their resources become active, and a new job of the same name starts afresh."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from navarch.live.core import LiveCore
 
 
 class World:
-    """A cache whose news reach those who wait, as in the scheduler."""
+    """A cache whose events reach the scheduling queue."""
 
     def __init__(self) -> None:
         core = LiveCore(SETTINGS, lambda instruction: None)

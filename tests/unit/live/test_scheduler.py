@@ -1,4 +1,4 @@
-"""The live scheduler between its parts: who may decide and write, what a failed bind leads to, and how a term ends."""
+"""The live scheduler between its parts: when it may decide and write, what a failed bind leads to, and how a term ends."""
 
 from __future__ import annotations
 

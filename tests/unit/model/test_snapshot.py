@@ -1,4 +1,4 @@
-"""A snapshot is isolated from the mirror, both ways, and its nodes come in the order that was asked for."""
+"""A snapshot is isolated from the cluster, both ways, and its nodes come in the order that was asked for."""
 
 from __future__ import annotations
 

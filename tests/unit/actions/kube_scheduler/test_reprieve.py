@@ -1,4 +1,4 @@
-"""Who can stay, where only resources decide: the order of importance on a node, whatever order pods came in."""
+"""Which pods stay where only resources decide: the order of importance on a node, whatever order pods came in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from navarch.installed import installed
 
 
 def left(started: dict[str, float | None], wanted: int) -> set[str]:
-    """Pods of one CPU each begin in this order; who goes for one that wants so many."""
+    """Pods of one CPU each, with their start times: the victims for a pod that requests so many CPUs."""
     cluster = with_nodes(("n1", {"cpu": len(started)}))
     for name, moment in started.items():
         add_job(cluster, name, [shape(cpu=1)], node="n1")

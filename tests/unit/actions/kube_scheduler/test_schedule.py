@@ -1,4 +1,4 @@
-"""The kube-scheduler preset as its users see it: who goes where, in which order, at whose cost, and in which words."""
+"""The kube-scheduler preset as its users see it: placements, their order, evictions, and messages."""
 
 from __future__ import annotations
 

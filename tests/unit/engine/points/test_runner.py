@@ -1,4 +1,4 @@
-"""Asking plugins: tiers and switches, orders that are total, and who is asked at all."""
+"""Asking plugins: tiers and switches, orders that are total, and which plugins are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `navarch policy check` says: who is asked, what was switched off, which arguments hold, how answers meet."""
+"""What `navarch policy check` says: which plugins are asked, what was switched off, which arguments hold, how answers meet."""
 
 from __future__ import annotations
 

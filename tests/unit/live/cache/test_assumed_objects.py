@@ -1,4 +1,4 @@
-"""The cache's other objects: who hears of them, whose pool they are of, and what is assumed of them when they go."""
+"""The cache's other objects: their events, their node pool, and what is assumed of them when they go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written to claims on devices before a pod is bound, and taken back if it is not: never over what somebody else wrote."""
+"""What is written to claims on devices before a pod is bound, and taken back if it is not: never over another writer's fields."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OTHER = {"resource": "pods", "name": "other", "uid": "uid-other"}
 
 
 class Rival:
-    """A client whose reads are followed, `times` times, by somebody else's write."""
+    """A client whose reads are followed, `times` times, by another client's write."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -95,7 +95,7 @@ async def world(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 async def test_a_claim_is_protected_before_it_gets_devices(world: Served) -> None:
-    """Or it could be deleted under a running pod; and nobody would take its devices back when the pod has ended."""
+    """Or it could be deleted under a running pod; and its devices would stay allocated after the pod has ended."""
     world.pod("p1", "shared")
     world.decide()
     await world.claims.prepare(bind_of("uid-p1"))

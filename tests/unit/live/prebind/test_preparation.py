@@ -115,7 +115,7 @@ async def test_what_is_decided_again_and_not_carried_out_is_taken_back_whatever_
 
 
 async def test_at_the_end_nothing_is_prepared_any_more_and_nothing_taken_back() -> None:
-    """Whoever schedules next goes on from there."""
+    """The next scheduler continues from there."""
     scene = Scene(Slow())
     scene.bind("n1")
     await asyncio.sleep(1)
@@ -135,7 +135,7 @@ async def test_what_a_bound_pod_was_promised_is_its_own_and_no_promise_any_more(
 
 
 class Disks(Step):
-    """Made for `a` and `b` when somebody does so; `c` needs none."""
+    """Made for `a` and `b` when the test does so; `c` needs none."""
 
     def __init__(self) -> None:
         super().__init__()

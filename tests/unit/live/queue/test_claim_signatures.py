@@ -1,4 +1,4 @@
-"""Pods that wait for devices, each with a claim of its own from a template: they sleep as a family, whatever the claims are called."""
+"""Pods that wait for devices, each with a claim of its own from a template: they are one equivalence class."""
 
 from __future__ import annotations
 

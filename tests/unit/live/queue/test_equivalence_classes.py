@@ -1,4 +1,4 @@
-"""Families of jobs that wait: who is woken when a pod ends, who by the clock, and that no room stays empty over it."""
+"""Equivalence classes: which jobs a pod that ends activates, which back-off activates, and no capacity stays free."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_the_memory_of_a_class_does_not_grow_with_its_failures() -> None:
 @given(st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
 def test_no_capacity_stays_free_that_a_job_of_a_class_could_use(seed: int) -> None:
-    """One node, pods that end one by one, several families. Trying only those who are awake fills it as far as trying all."""
+    """One node, pods that end one by one, several classes. Trying only active jobs fills the node as far as trying all."""
     rng = Random(seed)
     queue = SchedulingQueue()
     kinds = [{"cpu": rng.randint(1, 5), "memory": rng.randint(1, 5)} for _ in range(3)]

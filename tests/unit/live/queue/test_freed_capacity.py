@@ -1,4 +1,4 @@
-"""One pod ends and makes room for many of those who wait alike: all of them start, with no clock to help."""
+"""One pod ends and makes room for many equal jobs: all of them start, without the help of back-off."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class World:
                 self._again = True
 
     def cycles(self) -> int:
-        """Until nobody was woken for whom there may be room as well; how many it took."""
+        """Run cycles until one activates no further job; returns how many ran."""
         for number in range(1, 20):
             cycle = self.core.decide(POLICY, REGISTRY, 1e9)
             self._again = False
@@ -61,7 +61,7 @@ class World:
         raise AssertionError("cycles without end")
 
     def would_bind(self) -> list[str]:
-        """Whom a cycle would bind in which everyone takes part."""
+        """The pods that a cycle with all jobs would bind."""
         cluster, asleep = self.cache.cluster, self.scheduling_queue.inactive()
         for key in asleep:
             cluster.jobs.hold(key, False)
@@ -135,7 +135,7 @@ def test_after_a_job_of_a_class_fails_the_others_stay_inactive() -> None:
 
 
 def test_pods_of_another_shape_are_not_taken_for_those_that_had_its_number() -> None:
-    """A pod that waited and is gone leaves the number of its shape to the next, and must not leave it its group's family."""
+    """A pod that waited and is gone leaves the number of its shape to the next, and not the equivalence class."""
     world = World()
     world.put("large", {"cpu": "100"}, node="n")
     shapes = world.cache.cluster.tasks.shape
@@ -156,7 +156,7 @@ KINDS: list[dict[str, str]] = [{"cpu": "1"}, {"cpu": "2"}, {"cpu": "1", "nvidia.
 @given(st.integers(0, 2**32))
 @settings(max_examples=15, deadline=None)
 def test_no_inactive_job_would_be_bound(seed: int) -> None:
-    """Pods and gangs come, pods end. Whenever it is quiet, a cycle in which everyone is awake binds nobody either."""
+    """Pods and gangs come, pods end. Whenever nothing is active, a cycle with all jobs binds nothing either."""
     rng, world = Random(seed), World()
     world.put("filler", {"cpu": "92", "nvidia.com/gpu": "4"}, node="n")
     kinds = [(rng.choice(KINDS), rng.choice(("", "", "work")), rng.random() < 0.2) for _ in range(3)]

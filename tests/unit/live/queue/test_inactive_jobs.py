@@ -1,4 +1,4 @@
-"""What wakes a job that sleeps, and what lets it keep what it had: one small cluster a test, no clock."""
+"""What activates an inactive job, and what lets it keep what it had: one small cluster a test, no clock."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_affinity_sees_a_pod_placed_later_in_the_same_cycle(policy: str) -> None
 
 
 def test_a_gang_that_keeps_nodes_while_it_is_tried_does_not_lose_them_in_its_sleep() -> None:
-    """kube-batch lets a gang that is not ready yet keep what it got: who comes later finds it taken."""
+    """kube-batch lets a gang that is not ready yet keep what it got: later jobs find it taken."""
     world = world_of("kube-batch", cpu=3)
     world.gang("gang", "a", 3, priority_class="high")
     for member in range(3):

@@ -1,4 +1,4 @@
-"""What leaves room wakes those who wait for it, and what does not lets them sleep: one change of the cluster a test, no clock."""
+"""A change that frees capacity activates the jobs that wait for it, and no other change does: one change a test, no clock."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_labels_of_namespaces_that_no_rule_reads_activate_no_job() -> None:
 
 
 def test_a_nominated_place_that_is_given_up_goes_to_a_waiting_job() -> None:
-    """Its nomination is taken back while the room on the node is free: whoever waited behind it hears of it."""
+    """Its nomination is taken back while the room on the node is free: the jobs that wait for that room become active."""
     world = world_of("kube-scheduler")
     world.pod("large", {"cpu": "4"})
     world.settle()
@@ -112,7 +112,7 @@ def test_a_nominated_place_that_is_given_up_goes_to_a_waiting_job() -> None:
 
 
 class Sleepers:
-    """A cache, and two jobs that sleep: one until a node, the other until a queue changes."""
+    """A cache and two inactive jobs: one waits for a change of a node, the other for one of a queue."""
 
     def __init__(self, settings: Settings) -> None:
         core = LiveCore(settings, lambda instruction: None)

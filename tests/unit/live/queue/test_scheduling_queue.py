@@ -1,4 +1,4 @@
-"""Who waits for what, and for how long."""
+"""The scheduling queue: what a job waits for, and for how long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BindRequests that nobody takes up: told after a while, and only for as long as it lasts."""
+"""BindRequests without an answer: reported after a while, and only for as long as that lasts."""
 
 from __future__ import annotations
 

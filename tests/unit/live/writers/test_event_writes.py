@@ -1,4 +1,4 @@
-"""Events on their way to the API server: what is written, behind whom, and what is remembered of it."""
+"""Events on their way to the API server: what is written, with which priority, and what is remembered of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: said once, then counted; a new text now and then; never more than anyone reads."""
+"""Events: written once, then counted; a new text now and then; a bounded backlog."""
 
 from __future__ import annotations
 

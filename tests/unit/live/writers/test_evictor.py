@@ -298,7 +298,7 @@ async def test_a_victim_of_kube_schedulers_rules_is_told_in_its_words() -> None:
 
 
 async def test_one_that_waits_to_be_asked_again_is_forgotten_as_well_when_the_lead_is_lost() -> None:
-    """And not asked for when it comes back: another may have led, and nobody may want the place any more."""
+    """And not asked for when it comes back: another scheduler may have led, and the place may not be needed any more."""
     for answered in (0, 1, 2):
         said = Told()
         evictor, made, submitted, _ = scene(said, timeout=60.0)

@@ -361,7 +361,7 @@ def phase(made: ClusterCache) -> str:
 
 
 async def test_an_overwritten_status_is_written_again() -> None:
-    """Although ours was never seen by itself: both were there before anyone looked."""
+    """Although ours was never seen by itself: both were there before the first read."""
     writer, made, submitted = groups()
     settle(made, "Running", SCHEDULED)
     writer.mark("default/g", 0.0)
@@ -426,7 +426,7 @@ async def test_what_a_group_was_told_in_an_earlier_term_proves_nothing() -> None
 
 
 async def test_moments_of_a_kai_group_are_written_each_time_they_change() -> None:
-    """Also where the next comes before anyone looked at what the last write made of the group."""
+    """Also if the next change comes before the result of the last write is read."""
     writer, made, submitted = groups()
     made.remove(group("g", 2))
     kai = replace(group("g", 2), dialect="kai", api_version="scheduling.run.ai/v2alpha2")
