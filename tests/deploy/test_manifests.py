@@ -135,7 +135,7 @@ def test_permissions_are_the_least_that_does() -> None:
         ("authentication.k8s.io", "tokenreviews"): {"create"},
         ("authorization.k8s.io", "subjectaccessreviews"): {"create"},
         ("events.k8s.io", "events"): {"create", "patch"},
-        ("resource.k8s.io", "resourceclaims"): READ | {"patch"},
+        ("resource.k8s.io", "resourceclaims"): READ | {"patch", "create", "delete"},
         ("resource.k8s.io", "resourceclaims/status"): {"update"},
         ("resource.k8s.io", "resourceclaims/binding"): {"update"},
         ("scheduling.k8s.io", "podgroups/status"): {"patch"},
@@ -162,7 +162,7 @@ def test_permissions_are_the_least_that_does() -> None:
         "navarch-pages-reader": [(["secrets"], ["get"], ["navarch-pages"]), (["pods/proxy"], ["get"], None)],
     }
     deleted = [(rule["apiGroups"], rule["resources"]) for rule in rules() if "delete" in rule["verbs"]]
-    assert deleted == [([""], ["pods"]), (["scheduling.run.ai"], ["bindrequests"])]
+    assert deleted == [([""], ["pods"]), (["resource.k8s.io"], ["resourceclaims"]), (["scheduling.run.ai"], ["bindrequests"])]
 
 
 def test_the_deployment_survives_a_node_and_keeps_to_itself() -> None:

@@ -127,7 +127,7 @@ async def test_what_was_written_in_an_earlier_term_is_written_again_where_it_may
     assert sorted(paths) == ["a", "a", "root", "root"]
 
 
-async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
+async def test_an_incomplete_cache_is_filled_when_the_lead_comes_back() -> None:
     """The lead is lost while all objects are read again for a new policy."""
     reads: list[str] = []
     begun, hang = asyncio.Event(), asyncio.Event()
