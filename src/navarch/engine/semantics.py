@@ -238,6 +238,9 @@ class Semantics:
     cards_counted_once_a_pod: bool = switch(
         False, "of a pod with several containers on one card, only the first container counts once the pod runs"
     )
+    zero_cards_take_room: bool = switch(
+        False, "a container that asks for 0 vGPUs takes memory and cores of a card for the rest of the cycle, and gets no card"
+    )
     card_modes_are_kept: bool = switch(True, "a node that shares its cards by MPS or MIG counts as one that shares them by HAMi")
     unserved_cards_pass: bool = switch(
         False, "a pod that asks for parts of cards which no plugin of the policy gives out is placed all the same"

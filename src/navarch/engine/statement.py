@@ -99,8 +99,8 @@ class Statement:
         for i, (job, row, node) in enumerate(zip(jobs, tasks, nodes)):
             operation = Operation(ALLOCATED, PENDING, job, [row], [node], task, where[i : i + 1], _ONE)
             self.operations.append(operation)
-            job.shift(PENDING, ALLOCATED, 1, task.request, task.best_effort)
-            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request))
+            job.shift(PENDING, ALLOCATED, 1, task.charge, task.best_effort)
+            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.charge))
         if not session.vetoed:
             return _NOTHING
         vetoed, session.vetoed = session.vetoed, {}
@@ -272,15 +272,15 @@ class Statement:
         if sign > 0:
             session.status[moved] = operation.kind
             session.node[moved] = operation.nodes if count > 1 else operation.nodes[0]
-            job.shift(operation.before, operation.kind, count, task.request, task.best_effort)
+            job.shift(operation.before, operation.kind, count, task.charge, task.best_effort)
         else:
             session.status[moved] = operation.before
             session.node[moved] = operation.came_from
-            job.shift(operation.kind, operation.before, count, task.request, task.best_effort)
+            job.shift(operation.kind, operation.before, count, task.charge, task.best_effort)
         if operation.came_from >= 0 and operation.came_from != operation.nodes[0]:
             self._leave_place(operation, sign)
         session.residents_changed(operation.tasks, operation.nodes, joined=sign > 0)
-        change = Change(job, operation.tasks, operation.nodes, task, task.request * count, pipelined, undone=sign < 0)
+        change = Change(job, operation.tasks, operation.nodes, task, task.charge * count, pipelined, undone=sign < 0)
         if sign > 0:
             session.notify_allocate(change)
         else:
@@ -315,8 +315,8 @@ class Statement:
                 session.devices.unplaced(task, victim, row, (), promised=True)
         session.status[victim] = PENDING if promised and not stays else RELEASING
         if job is not None:
-            job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.request, task.best_effort)
-            session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.request, view=view))
+            job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.charge, task.best_effort)
+            session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.charge, view=view))
 
     def _tell_again(self, operation: Operation, sign: int) -> None:
         devices, task = self.session.devices, operation.tasks[0]
@@ -377,8 +377,8 @@ class Statement:
         session.status[victim] = operation.before
         session.node[victim] = row
         if job is not None:
-            job.shift(after, operation.before, 1, task.request, task.best_effort)
-            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request, undone=True, view=view))
+            job.shift(after, operation.before, 1, task.charge, task.best_effort)
+            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.charge, undone=True, view=view))
 
 
 _NOTHING: Mapping[int, Reason] = {}

@@ -171,7 +171,8 @@ class ShadowGroups:
                 group = self._groups[task.job] = _Group()
             group.members[task.uid] = task, queue
             news = self.owners.joined(task)
-            if group.leader is None or _age(task) < _age(group.leader):
+            leader = group.leader
+            if leader is None or (task.created <= leader.created and _age(task) < _age(leader)):
                 group.leader = task
                 news = True
             if news:

@@ -24,7 +24,7 @@ from navarch.apis.operators.workload import PodMaker, WorkloadSpec
 from navarch.ingest.changes import Changes, NoChanges, NoOverlay, Overlay
 from navarch.ingest.groups import NAMESPACE_QUEUE, ShadowGroups, is_shadow, same_member
 from navarch.ingest.pod_groups import PodGroups
-from navarch.ingest.pod_reader import PodReader, queue_of, status_of
+from navarch.ingest.pod_reader import PodReader, Sibling, queue_of, status_of
 from navarch.ingest.queues import Queues
 from navarch.ingest.unreadable_pods import UnreadablePods
 from navarch.model.cluster import Cluster
@@ -91,14 +91,15 @@ class Ingest:
         unread: list[tuple[Pod, ObjectError]] = []
         added: dict[str, TaskSpec] = {}
         queues: list[str] = []
-        siblings: dict[tuple[str, str, str], tuple[Pod, TaskSpec, str]] = {}
-        """Controller -> the last pod of it that was read, its task, and the queue that it names."""
+        siblings: dict[tuple[str, str, str], Sibling] = {}
+        """Controller -> the last pod of it that was read."""
+        known, requested = self.cluster.tasks.rows.of, bool(self.cluster.objects.get("BindRequest"))
         for pod in pods:
             controller = pod.metadata.controller
             sibling = siblings.get(controller) if controller is not None else None
-            task = self.reader.read_like(pod, sibling[0], sibling[1]) if sibling is not None else None
+            task = self.reader.read_like(pod, sibling) if sibling is not None else None
             if sibling is not None and task is not None:
-                queue = sibling[2]
+                queue = sibling.queue
             else:
                 try:
                     task, queue = self.reader.read(pod), queue_of(pod)
@@ -107,14 +108,14 @@ class Ingest:
                     continue
                 if task is None:
                     continue
-                if controller is not None:
-                    siblings[controller] = pod, task, queue
-            self._overlay.task_shown(task)
-            plain = task.uid not in added and self.cluster.task(task.uid) is None and self._overlay.task(task) is task
-            if not plain or self.cluster.objects.get("BindRequest") or (IS_TERMINAL[task.status] and not task.job):
+                if controller is not None and (sibling := Sibling.of(pod, task)) is not None:
+                    siblings[controller] = sibling
+            uid = task.uid
+            plain = uid not in added and uid not in known and not requested and (task.job or not IS_TERMINAL[task.status])
+            if not plain or not self._overlay.leaves(task):
                 self.put_task(task, queue)
                 continue
-            added[task.uid] = task
+            added[uid] = task
             queues.append(queue)
         if added:
             self._add_tasks(list(added.values()), queues)

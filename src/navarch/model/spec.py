@@ -173,6 +173,8 @@ class Shape(Spec, frozen=True):
     volumes: VolumeUse | None = None
     claims: tuple[tuple[str, str], ...] = ()
     """(name in the pod, ResourceClaim name) of dynamic resources; an empty claim name: not made yet."""
+    extended: tuple[tuple[str, Requests], ...] = ()
+    """Extended resource -> (name, count) of the requests for devices that would stand for it on a node that does not report it."""
     images: tuple[str, ...] = ()
     containers: int = 0
     """How many containers there are, init containers included: bounds what images on a node can be worth."""

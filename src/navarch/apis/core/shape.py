@@ -15,6 +15,7 @@ import msgspec
 from navarch.apis.admission.admission import AdmissionContext, admit_in_place, default_tolerations
 from navarch.apis.admission.pod_defaults import default_pod, qos_class
 from navarch.apis.core.card_requests import card_request
+from navarch.apis.core.extended_requests import extended_requests
 from navarch.apis.core.pod_objects import Container, Pod, PodSpec, Volume
 from navarch.apis.core.requests import (
     burst_limits,
@@ -142,6 +143,7 @@ class ShapeReader:
             has_own_spread=bool(spread),
             volumes=use,
             claims=claims,
+            extended=extended_requests(plain),
             images=images(spec, volumes),
             containers=len(spec.init_containers or ()) + len(spec.containers or ()),
             parts=container_specs(pod),

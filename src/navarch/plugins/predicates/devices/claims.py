@@ -19,6 +19,7 @@ from navarch.model.objects.devices import AllocatedDevice, ResourceClaimSpec, de
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
 from navarch.object_types import ObjectKey
+from navarch.plugins.predicates.devices.extended_claims import IN_MEMORY, ExtendedClaim, ExtendedClaims
 from navarch.plugins.predicates.devices.pools import Published, device_pools
 from navarch.plugins.predicates.devices.profiles import NodeProfiles, UsedPlaces
 from navarch.plugins.predicates.devices.search import MOST_ALTERNATIVES, STEPS, ClaimFailure, Search, Solution, read_requests
@@ -64,10 +65,31 @@ class ClaimOutlook(Struct):
         return out
 
 
+class Part(Struct):
+    """Some nodes (None: all), the claims that a pod waits for there, and where they can be satisfied (None: none waits)."""
+
+    where: BoolArray | None
+    waiting: list[ResourceClaimSpec]
+    outlook: ClaimOutlook | None
+    extended: ExtendedClaim | None = None
+
+    def possible(self) -> BoolArray:
+        """Among its own nodes; true elsewhere."""
+        if self.outlook is None:
+            return np.ones(1, dtype=bool)
+        found = self.outlook.possible()
+        return found if self.where is None else found | ~self.where
+
+    def rank(self, size: int) -> IntArray:
+        found = np.zeros(size, dtype=np.int64) if self.outlook is None else self.outlook.rank()
+        return found if self.where is None else found * self.where
+
+
 class Reserved(Struct):
     """What the placement of a task took."""
 
     claims: list[tuple[ObjectKey, tuple[AllocatedDevice, ...]]]
+    extended: tuple[tuple[str, str, str, int], ...] = ()
 
     def devices(self) -> list[AllocatedDevice]:
         return [device for _, devices in self.claims for device in devices]
@@ -84,7 +106,10 @@ class Claims:
         session.record.warnings += self.pools.unreadable
         self.claims = resource_claims(snapshot)
         self.classes = device_classes(snapshot)
-        held = (each for claim in self.claims.values() if claim.allocation is not None for each in claim.allocation.devices)
+        self.extended = session.shared(ExtendedClaims)
+        left = self._left_over()
+        holders = (claim for key, claim in self.claims.items() if claim.allocation is not None and key not in left)
+        held = (each for claim in holders for each in (claim.allocation.devices if claim.allocation else ()))
         self.usage = DeviceUsage(self.pools, held)
         self.used = UsedPlaces(self.pools, self.usage, size)
         self.profiles = kept(snapshot, "device profiles", id(self.pools), lambda: NodeProfiles(self.pools, size))
@@ -99,6 +124,16 @@ class Claims:
         self._steps_left: dict[str, int] = {}
         """Namespace -> steps that its searches may still take beyond the free ones."""
         placed_pods(session).listen(self._moved)
+
+    def _left_over(self) -> set[ObjectKey]:
+        """Claims for extended resources of pods that are pending: an earlier attempt to bind the pod failed. They are removed before
+        the pod is bound, so their devices are free."""
+        made = {claim.owner[2]: key for key, claim in self.claims.items() if claim.extended and claim.owner is not None}
+        if not made:
+            return set()
+        tasks, status = self.session.snapshot.tasks, self.session.status
+        waiting = np.flatnonzero(tasks.alive & (status == TaskStatus.PENDING)).tolist()
+        return {made[uid] for uid in (self.session.task(row).uid for row in waiting) if uid in made}
 
     def of(self, task: TaskClass) -> list[ResourceClaimSpec]:
         found = [self.claims.get((task.namespace, name)) for _, name in task.shape.claims]
@@ -119,9 +154,18 @@ class Claims:
                 out &= columns.terms(claim.allocation.node_selector)
         return out
 
-    def outlook(self, task: TaskClass) -> ClaimOutlook | None:
-        """Where the claims that wait can be satisfied now; None: none waits."""
-        waiting = self.waiting(task)
+    def parts(self, task: TaskClass) -> list[Part]:
+        """Where the claims that wait can be satisfied now. Extended resources make claims that differ between nodes."""
+        waiting, by_nodes = self.waiting(task), self.extended.of(task)
+        if not by_nodes:
+            return [Part(None, waiting, self._outlook(waiting, None))]
+        out = []
+        for each in by_nodes:
+            here = [*waiting, each.claim] if each.claim is not None else waiting
+            out.append(Part(each.where, here, self._outlook(here, each.where), each))
+        return out
+
+    def _outlook(self, waiting: Sequence[ResourceClaimSpec], where: BoolArray | None) -> ClaimOutlook | None:
         if not waiting:
             return None
         key = tuple((claim.requests, claim.constraints) for claim in waiting)
@@ -129,7 +173,7 @@ class Claims:
         if found is None:
             found = self._outlooks[key] = self._new_outlook(key, waiting)
         stamp = self._local + self._shared[self.pools.groups]
-        stale = np.flatnonzero(found.looked_at != stamp)
+        stale = np.flatnonzero(found.looked_at != stamp if where is None else (found.looked_at != stamp) & where)
         if len(stale):
             # Nodes that share pools have the same shared devices in use, and profiles tell shared devices apart.
             alike = found.profile[stale] * (int(self.used.number.max(initial=0)) + 1) + self.used.number[stale]
@@ -168,10 +212,13 @@ class Claims:
 
     def preference(self, task: TaskClass) -> IntArray:
         """By node: what the alternatives of requests are worth, summed over all claims of the pod."""
-        outlook = self.outlook(task)
-        if outlook is None:
-            return np.zeros(len(self.session.nodes), dtype=np.int64)
-        out: IntArray = outlook.rank() + sum(_worth(claim) for claim in self.of(task) if claim.allocation is not None)
+        size = len(self.session.nodes)
+        had = sum(_worth(claim) for claim in self.of(task) if claim.allocation is not None)
+        out: IntArray = np.zeros(size, dtype=np.int64)
+        for part in self.parts(task):
+            out += part.rank(size)
+            if part.outlook is not None:
+                out += had if part.where is None else had * part.where
         return out
 
     def record(self) -> None:
@@ -181,34 +228,34 @@ class Claims:
             if session.status[row] == TaskStatus.BINDING:
                 node = session.nodes.names[session.node[row]]
                 for (namespace, name), devices in reserved.claims:
-                    found = ClaimAllocation(f"{namespace}/{name}", session.task(row).uid, node, devices)
-                    session.record.claims.append(found)
+                    made = reserved.extended if name == IN_MEMORY else ()
+                    session.record.claims.append(ClaimAllocation(f"{namespace}/{name}", session.task(row).uid, node, devices, made))
 
     # reservations
 
     def _moved(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
-        if not task.shape.claims:
+        if not task.shape.claims and not task.shape.extended:
             return
         for row, node in zip(tasks, nodes):
             if step > 0:
                 self._reserve(task, row, node)
             else:
-                self._give_back(row)
+                self.give_back(row)
 
     def _reserve(self, task: TaskClass, row: int, node: int) -> None:
-        waiting = self.waiting(task)
-        outlook = self.outlook(task) if waiting else None
-        solution = outlook.solution(node) if outlook is not None else None
+        part = next(part for part in self.parts(task) if part.where is None or part.where[node])
+        solution = part.outlook.solution(node) if part.outlook is not None else None
         if solution is None:
             return
         reach = self.pools.at.get(node, [])
-        reserved = Reserved([])
-        for claim, chosen in zip(waiting, solution.chosen):
+        reserved = Reserved([], part.extended.resources if part.extended is not None else ())
+        for claim, chosen in zip(part.waiting, solution.chosen):
             key = (claim.namespace, claim.name)
             here = np.ones(len(self.session.nodes), dtype=bool)
             for each in chosen:
                 here &= self._usable_from(node, reach[each.place])
-            self.allocated[key] = here
+            if claim.name != IN_MEMORY:
+                self.allocated[key] = here
             reserved.claims.append((key, tuple(each.allocated(reach[each.place]) for each in chosen)))
         self.reserved[row] = reserved
         self.hold(reserved.devices())
@@ -218,7 +265,8 @@ class Claims:
         here[node if device.spec.binds_to_node else device.nodes] = True
         return here
 
-    def _give_back(self, row: int) -> None:
+    def give_back(self, row: int) -> None:
+        """The task no longer holds what its placement reserved."""
         reserved = self.reserved.pop(row, None)
         if reserved is not None:
             for key, _ in reserved.claims:
