@@ -88,7 +88,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=Seconds(min=0.01),
     default=2.0,
     show_default=True,
-    help="Seconds between two looks at the lease.",
+    help="Seconds between two renewals of the lease; other replicas look at it four times as often.",
 )
 @click.option(
     "--period",

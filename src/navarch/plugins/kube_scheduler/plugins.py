@@ -150,7 +150,8 @@ class NodeResourcesFit(_Filtering):
     def node_filters(self) -> list[NodeFilter]:
         groups = self.arg("ignoredResourceGroups", ())
         rule = fit.NodeResourcesFit(self.session, self.arg("ignoredResources", ()), groups)
-        return [*self.keep(rule), UnservedCards(self.session)]
+        cards = any(shape.cards is not None for shape in self.session.snapshot.shapes)
+        return [*self.keep(rule), *([UnservedCards(self.session)] if cards else ())]
 
     def node_scorers(self) -> list[NodeScorer]:
         strategy = self.arg("scoringStrategy", {})
