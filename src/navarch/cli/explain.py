@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
+from navarch.cli.cluster.leader import leaders_view
 from navarch.cli.cluster.source import read_source
 from navarch.cli.cluster.state_option import state_option
 from navarch.cli.history_file import history_option
@@ -119,7 +120,10 @@ def explain(
                     read(record), name, policy, trials, seconds, plugin_dirs=plugin_dirs, progress=progress, history=history or ()
                 )
             else:
-                source = read_source(paths, cluster or not paths, kubeconfig, context, StateAddress.parse(state), scheduler_names, now)
+                address = StateAddress.parse(state)
+                source = read_source(
+                    paths, cluster or not paths, kubeconfig, context, address, scheduler_names, now, with_waiting=True
+                )
                 running = running_policy(policy, source.state, installed(plugin_dirs))
                 source.notes += running.notes
                 namespace_as_queue = namespace_as_queue or running.parameters.namespace_as_queue
@@ -149,6 +153,8 @@ def explain(
                     found.notes += heap.rules.not_asked
                 else:
                     found = explain_read(heap, name, trials, seconds, progress=progress, history=past)
+                    known = source.waiting.jobs if source.waiting is not None else ()
+                    found.notes += [leaders_view(each) for each in known if each.job == found.job][:1]
                 found.notes += source.notes
     except ConfigError as error:
         raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None

@@ -57,7 +57,7 @@ def test_queues_that_need_no_object() -> None:
     assert named.jobs["team/pod/a"].queue == "team"
 
 
-def test_kinds_that_nobody_reads_are_counted() -> None:
+def test_objects_of_unread_kinds_are_counted() -> None:
     found = take(Builder("v1", "ConfigMap", "a"), Builder("v1", "ConfigMap", "b"), Builder("v1", "Service", "s"))
     assert found.ignored == {"v1 ConfigMap": 2}
     assert list(found.cluster.objects["Service"]) == [("default", "s")]
@@ -132,7 +132,7 @@ def test_pods_without_containers_are_warned_of() -> None:
     assert take(empty, pod("b")).warnings == ["no containers, so nothing is asked for: default/a"]
 
 
-def test_a_kind_in_a_version_nobody_reads_is_told_with_those_that_are() -> None:
+def test_an_unread_version_of_a_kind_is_reported_with_the_versions_that_are_read() -> None:
     found = take(Builder("scheduling.volcano.sh/v1", "Queue", "q"), Builder("apps/v1beta1", "Deployment", "d", "default"))
     assert sorted(found.ignored) == [
         "apps/v1beta1 Deployment (only apps/v1 is read)",

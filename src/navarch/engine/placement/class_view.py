@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,9 @@ _LOOK = 4
 
 
 class ClassView:
+    keeps_answers: ClassVar[bool] = True
+    """Keep answers about nodes from one choice to the next. False: compute them anew, which must give the same choices."""
+
     def __init__(self, session: Session, task: TaskClass) -> None:
         self.session = session
         self.task = task
@@ -90,10 +93,10 @@ class ClassView:
         """Every answer about a node depends on that node alone."""
         self._refused: tuple[int, FitErrors] | None = None
         self._foretold: RowAnswerCache | None = None
-        self._foretells = self.figures_only and self.devices is None and not moving
+        self._foretells = self.keeps_answers and self.figures_only and self.devices is None and not moving
         parts = session.shard is not None and not session.shard_is_hard
         local = not (self.global_filters or self.global_scorers or moving or parts)
-        self._may_stand = local and not session.semantics.releasing_is_apart
+        self._may_stand = self.keeps_answers and local and not session.semantics.releasing_is_apart
         self._standing: NodeRanking | None = None
         self._singles = 0
 

@@ -194,6 +194,12 @@ class Informer(Generic[T]):
         return self._missing > 0
 
     @property
+    def watch_list(self) -> bool:
+        """Whether the initial objects are requested as a stream; False: they are listed, because of `paged` or because the server
+        refused that."""
+        return self._watch_list
+
+    @property
     def resource_version(self) -> str:
         """The resourceVersion up to which all changes are known; empty before the first list."""
         return self._version

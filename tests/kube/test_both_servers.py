@@ -118,10 +118,8 @@ async def test_pages(live: Live) -> None:
 async def test_an_informer_follows(live: Live, watch_list: bool) -> None:
     seen = Recorder()
     await live.pod("before")
-    async with informing(live.client, seen, namespace=live.namespace, sync=False) as informer:
-        informer._watch_list = watch_list
-        await informer.wait_for_sync()
-        assert informer._watch_list == watch_list
+    async with informing(live.client, seen, namespace=live.namespace, paged=not watch_list) as informer:
+        assert informer.watch_list == watch_list
         assert seen.story == [("added", "before")]
         made = await live.pod("p")
         await seen.heard("added", "p")

@@ -1,4 +1,4 @@
-"""Every command of docs/running.md, as it is written, by somebody who has only that page, a kubeconfig and a checkout."""
+"""Every command of docs/running.md, as it is written, with only that page, a kubeconfig and a checkout."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pytest
 import yaml
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
+from tests.worlds.declared_metrics import declared_metrics
 from tests.worlds.live.cluster import World
 from tests.worlds.live.servers import embedded_world
 
 import navarch
 from navarch.cli.run import run as run_command
 from navarch.kube.connect import Endpoint
-from navarch.live.ops.metrics import _Read
 from navarch.live.scheduler import Scheduler
 from navarch.live.settings import RunOptions
 from navarch.testing import node
@@ -131,9 +131,8 @@ async def test_the_table_of_metrics_is_whole() -> None:
     documented = {name: set(re.findall(r"`(\w+)`", labels)) for names, labels in rows for name in re.findall(r"`(\w+)`", names)}
     scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", leader_elect=False))
     exposed: dict[str, set[str]] = {}
-    for collector in scheduler.metrics.registry._collector_to_names:
-        declared = [collector._label] if isinstance(collector, _Read) else getattr(collector, "_labelnames", ())
-        exposed |= {each.name + ("_total" if each.type == "counter" else ""): set(declared) for each in collector.collect()}
+    for family, labels in declared_metrics(scheduler.metrics.registry):
+        exposed[family.name + ("_total" if family.type == "counter" else "")] = labels
     assert exposed == documented
     assert not {"pod", "job", "namespace", "node", "uid"} & set().union(*documented.values())
 

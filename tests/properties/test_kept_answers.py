@@ -1,4 +1,4 @@
-"""Jobs that take turns: what is remembered and foretold of nodes between two turns changes nothing but time."""
+"""Answers about nodes that are kept from one placement to the next change the speed of a cycle, not its decisions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from navarch.engine.placement.class_view import ClassView
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change
 from navarch.engine.policy import preset
-from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.resources import CPU, MEMORY, FloatArray, requests_from
@@ -63,14 +62,7 @@ def elastic_world(seed: int) -> Cluster:
 
 def decided(cluster: Cluster, policy: str, *, plain: bool) -> tuple[list[object], ...]:
     with pytest.MonkeyPatch.context() as patch:
-        if plain:
-            begin = ClassView.__init__
-
-            def forgetful(view: ClassView, session: Session, task: TaskClass) -> None:
-                begin(view, session, task)
-                view._foretold, view._may_stand = None, False
-
-            patch.setattr(ClassView, "__init__", forgetful)
+        patch.setattr(ClassView, "keeps_answers", not plain)
         record = decide(cluster.snapshot(), POLICIES[policy], installed(), 1e9)
     return list(record.binds), list(record.evictions), list(record.nominations), list(record.jobs)
 

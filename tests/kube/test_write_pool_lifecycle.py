@@ -13,16 +13,13 @@ import pytest
 from tests.envtest.certificates import Authority
 from tests.worlds.kube.ports import hold_port
 from tests.worlds.kube.raw_server import Answer, RawServer, Request, reply
-from tests.worlds.kube.write_pool import Rotating, hang_up, outcomes, pooled, post, silence, until
+from tests.worlds.kube.write_pool import Rotating, endless_backoff, hang_up, outcomes, pooled, post, silence, until
 
 from navarch.kube.auth.tls import Tls
-from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ConfigError, OutcomeUnknown, Unreachable
 from navarch.kube.write.http1 import Reply
-from navarch.kube.write.pool import Outcome, Priority, WritePool, bind_write
-
-NEVER = 3600.0
+from navarch.kube.write.pool import TICK, Outcome, Priority, WritePool, bind_write
 
 
 class Gate:
@@ -57,7 +54,6 @@ async def test_drain_waits_for_what_is_on_the_wire() -> None:
         gate.open.set()
         assert await draining and len(told) == 1
         assert await pool.drain(), "and nothing more is waited for"
-        assert pool._drained == []
 
 
 async def test_drain_waits_for_what_is_to_be_sent_again(ahead: Callable[[float], None]) -> None:
@@ -80,11 +76,12 @@ async def test_drain_waits_for_what_is_to_be_sent_again(ahead: Callable[[float],
 
 
 async def test_close_leaves_no_connection() -> None:
-    async with pooled(lambda _: reply(200)) as (pool, _):
+    async with pooled(lambda _: reply(200)) as (pool, server):
         await outcomes(pool, [post(str(number)) for number in range(4)])
-        kept = list(pool._idle)
+        assert pool.idle and server.connections
         await pool.close()
-        assert kept and all(connection.closed.is_set() and not connection.usable for connection in kept)
+        assert (pool.idle, pool.opening) == (0, 0)
+        await until(lambda: all(connection.transport.is_closing() for connection in server.connections))
 
 
 async def test_a_repeatable_write_that_is_on_the_wire_when_the_pool_closes_has_its_outcome() -> None:
@@ -114,7 +111,7 @@ async def test_a_binding_goes_first_and_is_never_sent_again_by_itself() -> None:
 
 
 class Slow(Rotating):
-    """Credentials that nobody gives out until the test says so."""
+    """Credentials that come when the test allows it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +140,7 @@ async def test_close_leaves_no_task(connected: bool) -> None:
         asked = credentials.asked
         pool.submit(post(), told.append)
         await until(lambda: credentials.asked > asked)
-        tasks = asyncio.all_tasks() - before - server._tasks
+        tasks = asyncio.all_tasks() - before - server.tasks
         assert tasks
         await pool.close()
         assert all(task.done() for task in tasks)
@@ -157,18 +154,6 @@ async def test_a_connection_that_the_server_does_not_want_to_keep_is_closed_by_u
         assert pool.idle == 0
 
 
-async def test_connections_made_with_older_certificates_are_closed() -> None:
-    async with pooled(lambda _: reply(200), connections=1) as (pool, server):
-        await pool.request(post())
-        await until(lambda: pool.idle)
-        (old,) = pool._idle
-        pool._context = ssl.create_default_context()  # as if it had been made with this one
-        pool._look_at_certificates()
-        await old.closed.wait()
-        assert (await pool.request(post())).status == 200
-        assert len(server.connections) == 2
-
-
 async def test_a_reply_without_a_body_is_a_success() -> None:
     async with pooled(lambda _: reply(200, b"")) as (pool, _):
         assert (await pool.request(post())).body == b""
@@ -177,15 +162,27 @@ async def test_a_reply_without_a_body_is_a_success() -> None:
 # Order and time.
 
 
-async def test_one_timer_looks_after_all_writes() -> None:
+@pytest.fixture
+async def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The delay of each timer that is set."""
+    found: list[float] = []
+    loop = asyncio.get_running_loop()
+    call_later = loop.call_later
+
+    def noted(delay: float, callback: Callable[..., object], *arguments: Any, context: Any = None) -> asyncio.TimerHandle:
+        found.append(delay)
+        return call_later(delay, callback, *arguments, context=context)
+
+    monkeypatch.setattr(loop, "call_later", noted)
+    return found
+
+
+async def test_one_timer_looks_after_all_writes(delays: list[float]) -> None:
     async with pooled(lambda _: silence, connections=1) as (pool, _):
         told: list[Outcome] = []
-        pool.submit(post(), told.append)
-        timer = pool._tick
-        assert timer is not None
         for number in range(10):
             pool.submit(post(str(number)), told.append)
-        assert pool._tick is timer
+        assert delays == [TICK]
 
 
 async def test_an_event_that_waited_too_long_goes_before_a_status(ahead: Callable[[float], None]) -> None:
@@ -217,25 +214,23 @@ async def test_a_write_whose_time_is_up_in_the_queue_takes_no_other_with_it(ahea
         assert [type(told[name]) for name in ("plug", "calm")] == [Reply, Reply]
 
 
-async def test_a_server_that_does_not_say_when_to_come_back_is_left_alone_for_half_a_second() -> None:
+async def test_a_server_that_does_not_say_when_to_come_back_is_left_alone_for_half_a_second(delays: list[float]) -> None:
     async with pooled(lambda _: reply(429)) as (pool, _):
-        write = post()
-        pool.submit(write, lambda outcome: None)
+        pool.submit(post(), lambda outcome: None)
         await until(lambda: pool.counters.throttled)
-        ((_, timer),) = pool._delayed.values()
-        assert timer.when() - write.submitted >= 0.5
+        assert 0.5 <= delays[-1] <= 0.55
 
 
 async def test_a_server_that_is_away_is_tried_by_one_connection_at_a_time() -> None:
     with hold_port() as held:
-        pool = WritePool(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"), connections=8)
-        pool._backoff = Backoff(first=NEVER, cap=NEVER)
+        endpoint = Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}")
+        pool = WritePool(endpoint, connections=8, backoff=endless_backoff())
         told: list[Outcome] = []
         for number in range(20):
             pool.submit(post(str(number)), told.append)
         await until(lambda: pool.counters.connections_failed == 8)
         await turns()
-        assert (len(pool._opening), pool.counters.connections_failed, told) == (1, 8, [])
+        assert (pool.opening, pool.counters.connections_failed, told) == (1, 8, [])
         await pool.close()
 
 
@@ -275,8 +270,7 @@ async def test_the_name_in_the_certificate_may_be_another_than_that_of_the_host(
 
     async def outcome(name: str) -> Any:
         tls = Tls(authority=authority.certificate_file)
-        pool = WritePool(Endpoint(server.url, tls=tls, tls_server_name=name), connections=1)
-        pool._backoff = Backoff(first=NEVER, cap=NEVER)
+        pool = WritePool(Endpoint(server.url, tls=tls, tls_server_name=name), connections=1, backoff=endless_backoff())
         asking = asyncio.create_task(pool.request(post()))
         await until(lambda: asking.done() or pool.counters.connections_failed)
         await pool.close()
@@ -315,12 +309,11 @@ async def test_a_credential_that_cannot_be_had_for_a_while() -> None:
 
 
 async def test_a_credential_that_cannot_be_had_is_not_asked_for_without_a_pause(ahead: Callable[[float], None]) -> None:
-    """A connection is there, its credential has run out, and whoever gives out others says no. Writes are told so in the end."""
+    """A connection is open, its credential has expired, and no new one can be had. Writes fail with that reason in the end."""
     credentials = Failing(0)
-    async with pooled(lambda _: reply(200), credentials=credentials, connections=1) as (pool, _):
+    async with pooled(lambda _: reply(200), credentials=credentials, connections=1, backoff=endless_backoff()) as (pool, _):
         await pool.request(post())
         await until(lambda: pool.idle)
-        pool._backoff = Backoff(first=NEVER, cap=NEVER)
         credentials.rejected()
         credentials.times, credentials.asked = 1000, 0
         asking = asyncio.create_task(pool.request(post()))
