@@ -189,6 +189,8 @@ class Shape(Spec, frozen=True):
     """Set only where it matters to a node function: pod affinity, spread, volumes, claims."""
     unsupported: tuple[str, ...] = ()
     """Features the pod needs that Navarch does not model; such a pod is refused with a Reason, never placed by guess."""
+    features: tuple[str, ...] = ()
+    """Features of the kubelet that the pod needs, by the names under which nodes declare them."""
     hints: tuple[tuple[str, str], ...] = ()
     """Labels and annotations that a node function reads from the task (revocable zone, strategy of scoring ...)."""
 
