@@ -58,8 +58,9 @@ from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
-from navarch.live.prebind.binding_conditions import binding_timeout
+from navarch.live.prebind.binding_conditions import BindingConditions, binding_timeout
 from navarch.live.prebind.device_claims import DeviceClaims
+from navarch.live.prebind.extended_resource_claims import ExtendedResourceClaims
 from navarch.live.prebind.extender_binds import ExtenderBinds
 from navarch.live.prebind.hooks import Hooks
 from navarch.live.prebind.preparation import Preparations
@@ -110,6 +111,7 @@ class Scheduler:
         *,
         clock: Callable[[], float] = time.time,
         patience: Patience | None = None,
+        policy_text: str | None = None,
         make_pool: type[WritePool] = WritePool,
     ) -> None:
         self.options = options
@@ -117,7 +119,11 @@ class Scheduler:
         self.identity = make_identity()
         self.metrics = Metrics()
         self.followed_metrics = followed_metrics(options.metrics_names, self.metrics.registry)
-        self.policy_file = PolicyFile(options.policy, installed(options.plugin_dirs), options.plugin_dirs)
+        self.policy_file = PolicyFile(
+            options.policy, installed(options.plugin_dirs), options.plugin_dirs, text=policy_text, shard=options.shard
+        )
+        self.follows_shard = policy_text is not None
+        """The policy is a SchedulingShard of the cluster, which may change."""
         self.elector: Elector | None = None
         rng = random.Random(options.seed)
         live = not options.dry_run
@@ -160,18 +166,15 @@ class Scheduler:
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
-        self.device_claims = DeviceClaims(
-            self.client,
-            self.cache,
-            lambda: self.informers.resources["ResourceClaim"],
-            timeout=lambda: binding_timeout(self.policy_file.policy),
-            clock=clock,
-        )
+        conditions = BindingConditions(self.cache, lambda: binding_timeout(self.policy_file.policy), clock)
+        claims = lambda: self.informers.resources["ResourceClaim"]  # noqa: E731
+        self.device_claims = DeviceClaims(self.client, self.cache, claims, conditions, clock=clock)
+        self.extended_resource_claims = ExtendedResourceClaims(self.client, self.cache, claims, conditions, clock=clock)
         self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
         self.preparations = Preparations(
-            (self.volumes, self.device_claims, self.hooks, self.extender_binds),
+            (self.volumes, self.device_claims, self.extended_resource_claims, self.hooks, self.extender_binds),
             lambda bind, why: self.core.bind_failed(bind, why, _now()),
             self.core.gangs.is_starting,
         )
@@ -336,8 +339,8 @@ class Scheduler:
     async def lead(self) -> None:
         """Decide and write until cancelled; then finish the writes in flight."""
         await self.informers.wait_for_sync()
-        # What was read at the start stays for the life of the process: the collector need not visit it again.
-        gc.collect()
+        # What was read at the start stays for the life of the process: the collector need not visit it again. A collection before that
+        # would cost half a second with a hundred thousand pods, and find next to nothing.
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         await self.periodic_tasks.check_policy()

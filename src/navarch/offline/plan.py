@@ -146,8 +146,8 @@ _policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary(
 """Keyed by the registry itself: its id() may be reused after it is gone."""
 
 
-def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, registry: Registry) -> Policy:
-    """A policy by preset name, path or mapping; None: preset `navarch`.
+def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, registry: Registry, shard: str = "") -> Policy:
+    """A policy by preset name, path or mapping; None: preset `navarch`. `shard`: which SchedulingShard of KAI is meant.
 
     Equal mappings are read once: tests and trials make thousands of small plans."""
     if isinstance(policy, Policy):
@@ -162,12 +162,12 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, regis
         name, document = str(policy), PRESETS[str(policy)]
     else:
         name, document = str(policy), policy_text(policy)
-    key, known = msgspec.msgpack.encode((name, document)), _policies.setdefault(registry, {})
+    key, known = msgspec.msgpack.encode((name, document, shard)), _policies.setdefault(registry, {})
     found = known.get(key)
     if found is None:
         if len(known) > 256:
             known.clear()
-        found = known[key] = load(document, registry.catalogue(), name)
+        found = known[key] = load(document, registry.catalogue(), name, shard=shard)
     return found
 
 
@@ -210,6 +210,7 @@ def settings_for(
         imply_queues=semantics.implied_queues,
         absent_priority=1 if semantics.absent_priority_is_one else 0,
         default_preemptable=semantics.default_preemptable,
+        composite_groups="schedule" in policy.actions,
         queue_label=str(policy.param("queueLabelKey")),
     )
 

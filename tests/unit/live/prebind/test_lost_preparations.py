@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from tests.worlds.device_objects import claim, exactly
 from tests.worlds.live_parts import shared_claims, storage
-from tests.worlds.live_parts.resources import RESOURCE_CLAIMS
+from tests.worlds.live_parts.resources import RESOURCE_CLAIMS, binding_conditions
 
 from navarch.embedded.api.patches.json_patch import merge
 from navarch.kube.client import Client
@@ -67,7 +67,7 @@ async def test_devices_that_were_allocated() -> None:
     protected["metadata"]["finalizers"] = [PROTECTION]
     world.shows(protected)
     store = Store(protected)
-    world.claims = DeviceClaims(cast(Client, store), world.cache, lambda: RESOURCE_CLAIMS)
+    world.claims = DeviceClaims(cast(Client, store), world.cache, lambda: RESOURCE_CLAIMS, binding_conditions(world.cache))
     world.pod("a", "shared")
     (decided,) = world.decide().record.binds
     bind = shared_claims.bind_of(decided.uid)
@@ -96,7 +96,7 @@ async def test_each_volume_that_comes_is_told() -> None:
 
 
 class Quiet:
-    """Writes that nobody sees."""
+    """Takes every write."""
 
     async def patch(self, *_: object, **__: object) -> None:
         return
