@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
-from tests.worlds.live_parts.cluster_cache import group, node, pod, put
+from tests.worlds.live_parts.cluster_cache import group, pod, put
 from tests.worlds.live_parts.failing_cycle import failing
-from tests.worlds.live_parts.fake_pool import NOWHERE, Submitted
+from tests.worlds.live_parts.offline_scheduler import scheduling, sent_by
 
 from navarch.kube.write.pool import Done, Write
 from navarch.live import cycle as cycles
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.ops.election import Elector
 from navarch.live.scheduler import FLUSH_INTERVAL, MAX_BINDINGS_AHEAD, UNHEALTHY_AFTER, Scheduler
-from navarch.live.settings import RunOptions
 from navarch.model.snapshot import Snapshot
 
 pytestmark = pytest.mark.looptime
@@ -36,26 +34,10 @@ class Lease:
         self.kept = True
 
 
-@asynccontextmanager
-async def scheduling(**options: Any) -> AsyncIterator[Scheduler]:
-    """A scheduler that leads, with a node and without an API server."""
-    scheduler = Scheduler(NOWHERE, RunOptions(listen="", **options), make_pool=Submitted)
-    scheduler.core.leading = True
-    scheduler.cache.put(node("n1"))
-    yield scheduler
-    for client in (scheduler.client, scheduler.lease_client, scheduler.pool):
-        await client.close()
-
-
 def elected(scheduler: Scheduler) -> Lease:
     lease = Lease()
     scheduler.elector = cast(Elector, lease)
     return lease
-
-
-def sent_by(scheduler: Scheduler) -> Submitted:
-    assert isinstance(scheduler.pool, Submitted)
-    return scheduler.pool
 
 
 def submitted(scheduler: Scheduler) -> list[Write]:
