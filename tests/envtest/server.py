@@ -5,8 +5,8 @@
 
 or `async with`, which starts and stops it beside the event loop. Everything it writes lies in one temporary folder.
 `kill()` and `start()` inside the block model a crash: port, certificates, tokens and data stay. RBAC is on; the admin
-token belongs to system:masters, `user()` makes a kubeconfig for anybody else. Two admission plugins are off because
-the controllers that they rely on do not run: nobody would make a service account for pods, nobody would take the
+token belongs to system:masters, `user()` makes a kubeconfig for any other user. Two admission plugins are off because
+the controllers that they rely on do not run: nothing would make a service account for pods, nothing would take the
 not-ready taint off a node.
 """
 
@@ -45,7 +45,12 @@ ETCD_BATCH = 128
 FROM_THE_START = ("default", "kube-system")
 """Namespaces that the server makes beside /readyz, not before it."""
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-UPSTREAM_GROUPS = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+_GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+UPSTREAM_GROUPS = (
+    f"--feature-gates={','.join(f'{gate}=true' for gate in _GATES)}",
+    "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+)
+"""The PodGroups of Kubernetes 1.36 with all their fields."""
 
 
 def free_port() -> int:
@@ -128,7 +133,7 @@ class KubeApiServer:
     async def __aexit__(self, *exception: object) -> None:
         await asyncio.to_thread(self.__exit__, *exception)
 
-    # -- who may speak to it ------------------------------------------------------------------------------------------
+    # -- users ------------------------------------------------------------------------------------------
 
     def user(self, name: str, *groups: str, valid_for: timedelta = VALID_FOR) -> Path:
         """A kubeconfig with a client certificate for this user; once more: the same files with another certificate."""

@@ -101,7 +101,7 @@ async def test_a_list_that_expires_even_in_one_piece_is_told(api: SmallApi, clie
 
 
 @pytest.mark.parametrize("method", ["create", "update"])
-async def test_whoever_names_a_number_of_attempts_gets_no_more(api: SmallApi, client: Client, method: str) -> None:
+async def test_a_given_number_of_attempts_is_not_exceeded(api: SmallApi, client: Client, method: str) -> None:
     refusal = status_body(429, "TooManyRequests")
     for _ in range(3):
         api.script.append((429, {"Retry-After": "0"}, refusal))

@@ -225,7 +225,7 @@ async def test_tunnels_that_are_cut_are_opened_anew(server: ApiServer, proxy: Fo
 async def test_the_server_is_verified_inside_the_tunnel(
     server: ApiServer, proxy: ForwardProxy, authority: Authority, tmp_path: Path
 ) -> None:
-    """The proxy leads to somebody else, as one does that looks into what it carries."""
+    """The proxy leads to another server, as one does that inspects TLS."""
     path = kubeconfig(server, tmp_path, {"proxy-url": proxy.url})
     async with RawServer(lambda _: reply(201), serving(authority)) as impostor:
         proxy.routes[TARGET] = impostor.port

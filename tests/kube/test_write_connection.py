@@ -41,7 +41,7 @@ def test_the_host_is_named_as_in_the_url(server: str, host: str) -> None:
 
 
 def test_a_request_has_all_that_others_need_to_let_it_through() -> None:
-    """The path in front of a proxy's clusters, whom we impersonate, who we are, what we send and what we take."""
+    """The path prefix of a proxy, the impersonated user, the credential, and the media types."""
     headers = (("Impersonate-User", "jane"), ("Impersonate-Group", "dev"))
     endpoint = Endpoint(
         "http://rancher/k8s/clusters/c-1/", headers=headers, user_agent="navarch/1", credentials=StaticCredentials.token("t")
@@ -60,7 +60,7 @@ def test_a_request_has_all_that_others_need_to_let_it_through() -> None:
     }
 
 
-def test_who_has_no_credential_sends_no_empty_one() -> None:
+def test_no_authorization_header_is_sent_without_a_credential() -> None:
     assert "authorization" not in sent(Endpoint("http://h")).headers
 
 
@@ -76,7 +76,7 @@ async def test_each_request_has_the_credential_of_its_time_and_no_other() -> Non
         assert request.count(b"Authorization: ") == 1 and f"Authorization: Bearer {number}\r\n".encode() in request
 
 
-async def test_bytes_that_nobody_asked_for_answer_no_write() -> None:
+async def test_unrequested_bytes_answer_no_write() -> None:
     """A 201 that comes too late, or twice, must not be taken for the answer to the next binding."""
     more = asyncio.Event()
 

@@ -39,7 +39,7 @@ async def test_the_books_are_right_after_a_storm(server: ApiServer, world: World
         await load(world, rng)
         await STORMS[name](server, world, rng)
         await history.until_bound(4 * len(GANGS) + SINGLES)
-        # Whatever was assumed is seen or forgotten, and nobody is asked for any more.
+        # Whatever was assumed is seen or forgotten, and no outcome is awaited any more.
         await world.eventually(
             lambda: asyncio.sleep(0, (scheduler.assumed.binds, scheduler.assumed.nominations, len(scheduler.resync))),
             lambda left: left == ({}, {}, 0),
@@ -195,7 +195,7 @@ async def test_clocks_that_jump_do_no_harm(server: ApiServer, world: World) -> N
             clock.ahead = ahead
             await world.gang(f"gang{i}", 4)
             await asyncio.sleep(rng.random() * 0.05)
-            # Whoever waits is told so whatever the clock says, and is told again by what it says now.
+            # A waiting pod gets its event whatever the clock says, and again by the new time.
             await world.pod(f"large{i}", cpu="64")
             said = await world.eventually(partial(world.events, f"large{i}"), bool)
             assert said[0][1] == "FailedScheduling"

@@ -4,7 +4,7 @@ Columns that a session changes (status and node of tasks, figures of nodes) are 
 reused for the next snapshot and updated by changed rows (`tables/incremental_copy.py`).
 
 Node rows are dense and in the cycle's node order, so that the first best row is the tie-break. Task and job rows keep the
-mirror's numbers; dead rows are marked (`TaskColumns.alive`, a job spec of None).
+cluster's numbers; dead rows are marked (`TaskColumns.alive`, a job spec of None).
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def test_a_job_without_its_group_or_its_queue_takes_no_part() -> None:
     assert "ns/no-queue" not in keys(session.all_jobs())
 
 
-def test_a_queue_deleted_under_its_jobs_stops_them_and_nobody_else() -> None:
+def test_a_queue_deleted_under_its_jobs_stops_only_them() -> None:
     cluster = world()
     cluster.put_queue(QueueSpec("other"))
     add_job(cluster, "elsewhere", [shape(cpu=1)], queue="other")

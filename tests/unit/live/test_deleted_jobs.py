@@ -1,4 +1,4 @@
-"""Jobs that go: who waits on their account hears of it, and another of the same name starts afresh."""
+"""Deleted jobs: jobs that wait for their resources become active, and a new job of the same name starts afresh."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from navarch.live.core import LiveCore
 
 
 class World:
-    """A cache whose news reach those who wait, as in the scheduler."""
+    """A cache whose events reach the scheduling queue."""
 
     def __init__(self) -> None:
         core = LiveCore(SETTINGS, lambda instruction: None)
@@ -55,7 +55,7 @@ def test_a_pod_made_anew_starts_with_the_shortest_wait() -> None:
     assert world.fails("default/pod/a") == 1.0
 
 
-def test_who_waits_to_be_admitted_hears_of_a_group_that_gives_its_place_up() -> None:
+def test_a_deleted_group_activates_jobs_that_wait_to_be_admitted() -> None:
     for phase, woken in (("Pending", ["default/other"]), ("Inqueue", [])):
         world = World()
         world.cache.put(replace(group("g", 1, minResources={"cpu": "4"}), phase=phase))

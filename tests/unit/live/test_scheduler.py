@@ -1,25 +1,23 @@
-"""The live scheduler between its parts: who may decide and write, what a failed bind leads to, and how a term ends."""
+"""The live scheduler between its parts: when it may decide and write, what a failed bind leads to, and how a term ends."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
-from tests.worlds.live_parts.cluster_cache import group, node, pod, put
+from tests.worlds.live_parts.cluster_cache import group, pod, put
 from tests.worlds.live_parts.failing_cycle import failing
-from tests.worlds.live_parts.fake_pool import NOWHERE, Submitted
+from tests.worlds.live_parts.offline_scheduler import scheduling, sent_by
 
 from navarch.kube.write.pool import Done, Write
 from navarch.live import cycle as cycles
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.ops.election import Elector
 from navarch.live.scheduler import FLUSH_INTERVAL, MAX_BINDINGS_AHEAD, UNHEALTHY_AFTER, Scheduler
-from navarch.live.settings import RunOptions
 from navarch.model.snapshot import Snapshot
 
 pytestmark = pytest.mark.looptime
@@ -36,26 +34,10 @@ class Lease:
         self.kept = True
 
 
-@asynccontextmanager
-async def scheduling(**options: Any) -> AsyncIterator[Scheduler]:
-    """A scheduler that leads, with a node and without an API server."""
-    scheduler = Scheduler(NOWHERE, RunOptions(listen="", **options), make_pool=Submitted)
-    scheduler.core.leading = True
-    scheduler.cache.put(node("n1"))
-    yield scheduler
-    for client in (scheduler.client, scheduler.lease_client, scheduler.pool):
-        await client.close()
-
-
 def elected(scheduler: Scheduler) -> Lease:
     lease = Lease()
     scheduler.elector = cast(Elector, lease)
     return lease
-
-
-def sent_by(scheduler: Scheduler) -> Submitted:
-    assert isinstance(scheduler.pool, Submitted)
-    return scheduler.pool
 
 
 def submitted(scheduler: Scheduler) -> list[Write]:
@@ -70,7 +52,7 @@ def counted(scheduler: Scheduler, name: str, **labels: str) -> float | None:
     return scheduler.metrics.registry.get_sample_value(name, labels)
 
 
-async def test_only_who_has_the_lease_decides_and_writes() -> None:
+async def test_only_the_holder_of_the_lease_decides_and_writes() -> None:
     async with scheduling() as scheduler:
         put(scheduler.cache, pod("a"))
         lease = elected(scheduler)
@@ -126,7 +108,7 @@ async def test_a_dry_run_writes_nothing_and_takes_no_lease(monkeypatch: pytest.M
         assert submitted(scheduler) == [] and scheduler.assumed.binds == {}
 
 
-async def test_cycles_that_fail_one_after_the_other_are_told_to_who_asks_for_our_health(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_several_failed_cycles_in_a_row_make_the_scheduler_unready(monkeypatch: pytest.MonkeyPatch) -> None:
     async with scheduling() as scheduler:
         before = scheduler.missing()
         monkeypatch.setattr(cycles, "decide", failing)
@@ -141,7 +123,7 @@ async def test_cycles_that_fail_one_after_the_other_are_told_to_who_asks_for_our
         assert scheduler.missing() == before
 
 
-async def test_a_snapshot_that_somebody_reads_is_not_written_over_by_the_next_cycle() -> None:
+async def test_a_snapshot_in_use_is_not_overwritten_by_the_next_cycle() -> None:
     async with scheduling() as scheduler:
         put(scheduler.cache, pod("a", cpu="100"))
 
@@ -239,7 +221,7 @@ async def test_a_binding_without_an_answer_leaves_the_lease_to_run_out() -> None
 
 
 @pytest.mark.parametrize("already", [True, False])
-async def test_who_has_lost_the_lease_waits_for_nothing_and_sends_nothing_more(already: bool) -> None:
+async def test_after_a_lost_lease_nothing_is_awaited_or_sent(already: bool) -> None:
     async with scheduling(shutdown_timeout=20.0) as scheduler:
         lease, _ = elected(scheduler), on_the_wire(scheduler)
         lease.leading = not already

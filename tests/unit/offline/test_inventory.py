@@ -57,7 +57,7 @@ def test_queues_that_need_no_object() -> None:
     assert named.jobs["team/pod/a"].queue == "team"
 
 
-def test_kinds_that_nobody_reads_are_counted() -> None:
+def test_objects_of_unread_kinds_are_counted() -> None:
     found = take(Builder("v1", "ConfigMap", "a"), Builder("v1", "ConfigMap", "b"), Builder("v1", "Service", "s"))
     assert found.ignored == {"v1 ConfigMap": 2}
     assert list(found.cluster.objects["Service"]) == [("default", "s")]
@@ -132,7 +132,7 @@ def test_pods_without_containers_are_warned_of() -> None:
     assert take(empty, pod("b")).warnings == ["no containers, so nothing is asked for: default/a"]
 
 
-def test_a_kind_in_a_version_nobody_reads_is_told_with_those_that_are() -> None:
+def test_an_unread_version_of_a_kind_is_reported_with_the_versions_that_are_read() -> None:
     found = take(Builder("scheduling.volcano.sh/v1", "Queue", "q"), Builder("apps/v1beta1", "Deployment", "d", "default"))
     assert sorted(found.ignored) == [
         "apps/v1beta1 Deployment (only apps/v1 is read)",
@@ -212,6 +212,6 @@ def test_a_kind_of_another_api_with_a_known_name_is_counted_and_not_read() -> No
 
 
 def test_the_api_group_of_every_kept_kind_is_known() -> None:
-    groups = ("", "apps", "node.k8s.io", "resource.k8s.io", "shard.volcano.sh", "storage.k8s.io")
+    groups = ("", "apps", "node.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "shard.volcano.sh", "storage.k8s.io")
     versions = [f"{group}/v1".removeprefix("/") for group in groups]
     assert [kind for kind in sorted(KEPT | LOOKED_UP) if not any(is_of_its_group(version, kind) for version in versions)] == []

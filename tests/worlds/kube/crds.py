@@ -1,7 +1,7 @@
 """CRDs that come and go during tests, on a server that others use afterwards.
 
 A kube-apiserver stores a CRD, answers for its kind and names it in discovery: three moments, and a CRD that goes passes them again in
-no order of their own. Between them one part of the server denies what another one still says, so whoever makes or takes a CRD here
+no order of their own. Between them one part of the server denies what another one still says, so a test that makes or takes a CRD here
 waits for all three: a test never meets a kind that another test is just losing.
 """
 

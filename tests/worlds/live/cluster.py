@@ -197,7 +197,7 @@ class World:
     async def scheduler(
         self, port: int = 0, kubeconfig: str | Path | None = None, clock: Callable[[], float] = time.time, **options: Any
     ) -> AsyncIterator[Scheduler]:
-        """A scheduler in this process, stopped at the end of the block; as somebody else than the admin if so wished, and by
+        """A scheduler in this process, stopped at the end of the block; as another user than the admin if given, and by
         another clock."""
         endpoint = connect(kubeconfig) if kubeconfig is not None else self.endpoint(port)
         made = Scheduler(endpoint, replace(OPTIONS, **options), clock=clock, patience=IMPATIENT)
@@ -242,7 +242,7 @@ class World:
 
 
 class Clock:
-    """A wall clock that somebody sets."""
+    """A wall clock that a test sets."""
 
     ahead = 0.0
 
@@ -251,7 +251,7 @@ class Clock:
 
 
 class StillClock:
-    """A wall clock that goes only when somebody moves it on."""
+    """A wall clock that stands still until a test moves it."""
 
     def __init__(self) -> None:
         self.now = time.time()

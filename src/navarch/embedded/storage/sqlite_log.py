@@ -1,7 +1,7 @@
 """The durable log: every write of the store as one row of one SQLite table.
 
 Writes of the same moment share one transaction (group commit): the event loop appends, a thread commits what has gathered, and
-only then are the writers answered and the watchers told. So a kill -9, or a power cut, loses nothing that anyone was told.
+only then are the writers answered and the watchers told. So a kill -9, or a power cut, loses nothing that was acknowledged.
 
     log(revision INTEGER PRIMARY KEY, resource, key, value)     value: JSON, NULL for a deletion
 

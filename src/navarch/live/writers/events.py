@@ -2,7 +2,7 @@
 
 The same thing said again about the same object is counted and, now and then, written into the event that said it first. A new
 text makes a new event, but not more often than every half minute for an object and a reason: figures in a message change with
-every cycle. When more events wait than anyone would read, new ones are dropped and counted. An event that a user deleted, or
+every cycle. When too many events wait, new ones are dropped and counted. An event that a user deleted, or
 that never arrived, is said anew the next time; so is everything after a clock was set back.
 """
 

@@ -51,7 +51,7 @@ def test_a_queue_below_its_share_takes_one_pod_and_no_more() -> None:
     assert [each["pod"] for each in found["nominations"]] == ["ns/j-0"]
 
 
-def test_pods_move_together_before_anyone_loses_a_place() -> None:
+def test_pods_are_consolidated_before_any_is_evicted() -> None:
     running = [pod("r0-0", "r0", gpus=1, on="n1"), pod("r1-0", "r1", gpus=1, on="n2")]
     objects = (node("n1"), node("n2"), queue("dep"), queue("a", "dep"), group("r0", "a", age=5), group("r1", "a", age=4))
     found = cycle(*objects, *running, group("j", "a"), pod("j-0", "j", gpus=2), policy=strict())
@@ -121,7 +121,7 @@ def test_without_hierarchy_leaf_queues_compete_with_each_other() -> None:
 
 
 @pytest.mark.parametrize("policy", ["kai", "strict"])
-def test_nobody_goes_for_what_is_left_of_a_gang_that_was_a_victim_itself(policy: str) -> None:
+def test_the_rest_of_a_gang_that_was_a_victim_evicts_nothing(policy: str) -> None:
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
         for name, value in (("low", 50), ("mid", 60), ("high", 90))
@@ -156,3 +156,19 @@ def test_what_is_left_of_a_broken_gang_goes_and_what_stands_nowhere_is_let_be(po
     running = [pod("r-0", "r", gpus=1, on="n"), pod("r-1", "r", gpus=1, on="gone")]
     found = cycle(node("n"), node("z"), *TREE, broken, *running, policy="kai" if policy == "kai" else strict())
     assert [(each["pod"], each["action"]) for each in found["evictions"]] == [("ns/r-0", "stalegangeviction")]
+
+
+def test_an_extended_resource_that_no_node_reports_is_served_by_devices_until_they_are_used_up() -> None:
+    classes = {"extendedResourceName": "example.com/fpga", "selectors": [{"cel": {"expression": "true"}}]}
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    slices = {"driver": "fpga.example.com", "nodeName": "n", "pool": pool, "devices": [{"name": "d0"}, {"name": "d1"}]}
+    devices = [
+        {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "fpga"}, "spec": spec}
+        for kind, spec in (("DeviceClass", classes), ("ResourceSlice", slices))
+    ]
+    pods = [pod(f"j{i}-0", f"j{i}") for i in range(4)]
+    for each in pods[:3]:
+        each["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "1", "example.com/fpga": "1"}
+    groups = [group(f"j{i}", "a", age=9 - i) for i in range(4)]
+    found = cycle(node("n"), queue("dep"), queue("a", "dep"), *devices, *groups, *pods)
+    assert [each["pod"] for each in found["binds"]] == ["ns/j0-0", "ns/j1-0", "ns/j3-0"], "the last pod asks for no device"

@@ -1,4 +1,4 @@
-"""The kube-scheduler preset as its users see it: who goes where, in which order, at whose cost, and in which words."""
+"""The kube-scheduler preset as its users see it: placements, their order, evictions, and messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_emptier_node_is_better_and_names_break_ties() -> None:
     assert binds(plan) == {"a": "n2", "b": "n1"}
 
 
-def test_priority_then_age_then_name_decides_who_is_first() -> None:
+def test_pods_are_ordered_by_priority_then_age_then_name() -> None:
     young = pod("young").cpu("1").created("2026-01-02T00:00:00Z")
     old = pod("old").cpu("1").created("2026-01-01T00:00:00Z")
     plan = decided(node("n1").cpu("1"), young, old)
@@ -89,7 +89,7 @@ def test_a_budget_is_kept_where_another_victim_will_do() -> None:
     assert evicted(plan) == ["v1"]
 
 
-def test_who_never_preempts_says_so() -> None:
+def test_a_pod_that_never_preempts_says_so() -> None:
     polite = pod("polite").cpu("1").priority(9)
     polite["spec"]["preemptionPolicy"] = "Never"
     plan = decided(node("n1").cpu("1"), pod("low").cpu("1").priority(1).on("n1"), polite)

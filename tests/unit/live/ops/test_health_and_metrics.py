@@ -1,4 +1,4 @@
-"""Small parts of running it: who may see a snapshot, how metrics stay bounded, what a log line looks like."""
+"""Small parts of operation: which callers may see a snapshot, how metrics stay bounded, what a log line looks like."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ async def test_each_volume_that_comes_is_told() -> None:
 
 
 class Quiet:
-    """Writes that nobody sees."""
+    """Takes every write."""
 
     async def patch(self, *_: object, **__: object) -> None:
         return

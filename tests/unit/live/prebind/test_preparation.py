@@ -115,7 +115,7 @@ async def test_what_is_decided_again_and_not_carried_out_is_taken_back_whatever_
 
 
 async def test_at_the_end_nothing_is_prepared_any_more_and_nothing_taken_back() -> None:
-    """Whoever schedules next goes on from there."""
+    """The next scheduler continues from there."""
     scene = Scene(Slow())
     scene.bind("n1")
     await asyncio.sleep(1)
@@ -135,7 +135,7 @@ async def test_what_a_bound_pod_was_promised_is_its_own_and_no_promise_any_more(
 
 
 class Disks(Step):
-    """Made for `a` and `b` when somebody does so; `c` needs none."""
+    """Made for `a` and `b` when the test does so; `c` needs none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ async def test_a_gang_of_which_several_fail_is_given_up_once() -> None:
     assert all(isinstance(made.exception(), PreparationFailed) for made in scene.disks.made.values())
 
 
-async def test_nobody_waits_for_members_whose_bind_is_not_carried_out() -> None:
+async def test_members_do_not_wait_for_binds_that_are_not_carried_out() -> None:
     scene = GangScene(starts=True, carried_out="c")
     await scene.settled()
     await asyncio.sleep(1)
@@ -227,7 +227,7 @@ async def test_what_was_planned_for_a_bind_that_is_not_carried_out_is_taken_back
 
 
 @pytest.mark.parametrize("starts", [True, False], ids=["a gang", "pods that do not wait for each other"])
-async def test_whoever_gives_a_job_up_has_what_was_prepared_for_it_taken_back(starts: bool) -> None:
+async def test_giving_up_a_job_undoes_what_was_prepared_for_it(starts: bool) -> None:
     scene = GangScene(starts=starts)
     await asyncio.sleep(1)
     scene.preparations.give_up("default/other", "no time left")

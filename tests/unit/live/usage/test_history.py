@@ -74,7 +74,7 @@ def test_a_half_life_makes_the_past_count_less() -> None:
     assert usage["a"]["gpu"] + usage["b"]["gpu"] == pytest.approx(1.0)
 
 
-def test_time_that_nobody_recorded_counts_for_nobody() -> None:
+def test_time_without_records_counts_for_no_queue() -> None:
     source = history()
     hold(source, START, START + HOUR, {"a": {"gpu": 4.0}})
     hold(source, START + 10 * HOUR, START + 11 * HOUR, {"a": {"gpu": 8.0}})

@@ -1,4 +1,4 @@
-"""Events on their way to the API server: what is written, behind whom, and what is remembered of it."""
+"""Events on their way to the API server: what is written, with which priority, and what is remembered of it."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_note_uses_all_the_room_there_is(length: int, kept: int) -> None:
     assert truncated("x" * length).endswith(" ...") == (length > 1024)
 
 
-def test_events_do_not_crowd_the_wire_and_what_nobody_would_read_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_in_flight_are_few_and_a_long_backlog_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "MOST_WAITING", 3)
     recorder, submitted, _ = make()
     for number in range(10):

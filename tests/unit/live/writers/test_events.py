@@ -1,4 +1,4 @@
-"""Events: said once, then counted; a new text now and then; never more than anyone reads."""
+"""Events: written once, then counted; a new text now and then; a bounded backlog."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_note_is_cut_to_what_the_api_takes() -> None:
     assert note.endswith(" ...")
 
 
-def test_a_clock_that_is_set_back_does_not_silence_anybody() -> None:
+def test_a_clock_that_is_set_back_does_not_suppress_events() -> None:
     recorder, submitted, clock = make()
     recorder.emit(POD, "Warning", "FailedScheduling", "Scheduling", "no room")
     clock.now -= 86400

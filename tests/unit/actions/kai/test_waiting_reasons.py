@@ -167,7 +167,7 @@ def running(name: str, at: str, queue: str) -> list[Manifest]:
     return [group(name, queue=queue, started=BEGIN), worker(f"{name}-0", name, 8).on(at)]
 
 
-def test_those_who_could_go_have_not_run_long_enough() -> None:
+def test_possible_victims_have_not_run_for_their_minimum() -> None:
     guarded = [queue("vision"), queue("speech", reclaimMinRuntime="30m")]
     taken = [*running("old", "gpu-1", "speech"), *running("older", "gpu-2", "speech")]
     objects = [*CLUSTER, *guarded, *taken, group("new"), *workers("new", 1)]

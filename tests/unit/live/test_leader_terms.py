@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from tests.worlds.live_parts.cluster_cache import SETTINGS, group, pod, put
@@ -16,8 +14,6 @@ from navarch.live.cache.assumed_pods import AssumedBind, AssumedStatus
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.core import LiveCore
 from navarch.live.instructions import BindPod, BindResult, EndBind, Instruction
-from navarch.live.ops.periodic_tasks import PeriodicTasks
-from navarch.live.scheduler import Scheduler
 from navarch.live.writers.binder import Asking, Binder
 from navarch.live.writers.events import Events
 from navarch.live.writers.evictor import Evictor
@@ -125,40 +121,3 @@ async def test_what_was_written_in_an_earlier_term_is_written_again_where_it_may
         scene.writers.pause()
     paths = [write.path.split("/")[-2] for write in scene.sent.writes]
     assert sorted(paths) == ["a", "a", "root", "root"]
-
-
-async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
-    """The lead is lost while all objects are read again for a new policy."""
-    reads: list[str] = []
-    begun, hang = asyncio.Event(), asyncio.Event()
-
-    async def read_again() -> None:
-        reads.append("begun")
-        begun.set()
-        await hang.wait()
-        reads.append("done")
-
-    looks = iter([True])
-    made: Any = SimpleNamespace(
-        cache=SimpleNamespace(settings=None, configure=lambda settings: setattr(made.cache, "settings", settings)),
-        pod_statuses=None, group_statuses=None, clock=None, rereading=False,
-        policy_file=SimpleNamespace(refused="", look=lambda: next(looks, False), policy=SimpleNamespace(usage={})),
-        metrics=SimpleNamespace(policy_loads=SimpleNamespace(labels=lambda *_: SimpleNamespace(inc=lambda: None))),
-        usage=SimpleNamespace(open=lambda usage: asyncio.sleep(0)),
-        node_load=SimpleNamespace(open=lambda policy: asyncio.sleep(0)),
-        read_settings=lambda: SETTINGS,
-        informers=SimpleNamespace(read_again=read_again),
-        queue=SimpleNamespace(activate_all=lambda: None),
-        loop=SimpleNamespace(trigger=lambda: None),
-        binder=SimpleNamespace(outbox=SimpleNamespace(pause=lambda: None, resume=lambda: None)), leading=True,
-    )  # fmt: skip
-    periodic_tasks = PeriodicTasks(cast(Scheduler, made))
-    looking = asyncio.create_task(periodic_tasks.check_policy())
-    async with asyncio.timeout(60):
-        await begun.wait()
-    looking.cancel()
-    await asyncio.gather(looking, return_exceptions=True)
-    assert made.rereading, "no cycle may run on half a cache"
-    hang.set()
-    await periodic_tasks.check_policy()
-    assert (made.rereading, reads) == (False, ["begun", "begun", "done"])

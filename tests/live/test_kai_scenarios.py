@@ -101,7 +101,7 @@ async def test_of_several_parts_as_many_as_are_needed_start_and_the_rest_follows
 
 
 async def test_running_pods_are_moved_together_so_that_a_larger_one_fits(play: World) -> None:
-    """Two nodes of two GPUs, one busy on each. Who may be preempted has to move, and is gone only when its time is over."""
+    """Two nodes of two GPUs, one busy on each. A preemptible pod has to move, and leaves only after its grace period."""
     world = play
     await queue(world, "team", "department")
     await gpu_node(world, "n0", 2)

@@ -120,7 +120,7 @@ async def test_a_changed_policy_file_is_taken_and_a_bad_one_refused(world: World
     history.check()
 
 
-async def test_who_takes_over_decides_by_the_policy_of_now_not_of_when_it_started(world: World, tmp_path: Path) -> None:
+async def test_a_new_leader_reads_the_policy_file_again(world: World, tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text(PLAIN)
     await world.node("n0")
@@ -138,7 +138,7 @@ async def test_who_takes_over_decides_by_the_policy_of_now_not_of_when_it_starte
     assert history.bound() in (["default/a"], ["default/a", "default/b"])  # the first may have been quicker than its end
 
 
-async def test_a_policy_that_reads_objects_differently_fills_the_mirror_anew(world: World, tmp_path: Path) -> None:
+async def test_a_policy_that_reads_objects_differently_fills_the_cache_again(world: World, tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("compat: volcano\n" + PLAIN)
     await world.node("n0")

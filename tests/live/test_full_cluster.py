@@ -1,4 +1,4 @@
-"""A full cluster where many wait: whose turn it is when a pod ends, on the embedded API server and on kube-apiserver."""
+"""A full cluster where many jobs wait: which one starts when a pod ends, on the embedded API server and on kube-apiserver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def refused(pod: dict[str, Any]) -> bool:
     return any(c["type"] == "PodScheduled" and c["status"] == "False" for c in pod.get("status", {}).get("conditions") or ())
 
 
-async def test_the_place_of_a_pod_that_ends_goes_to_the_eldest_and_few_others_are_tried(
+async def test_the_place_of_a_pod_that_ends_goes_to_the_oldest_job_and_few_others_are_tried(
     any_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = any_world
@@ -38,7 +38,7 @@ async def test_the_place_of_a_pod_that_ends_goes_to_the_eldest_and_few_others_ar
         for name in waiting:
             await world.pod(name)
         await asyncio.gather(*(world.eventually(partial(world.get_pod, name), refused) for name in waiting))
-        # That a queue is open concerns everyone, and may be seen late.
+        # That a queue is open concerns every job, and may be seen late.
         queues, queue = scheduler.cache.cluster.queues, scheduler.queue
         await world.eventually(lambda: asyncio.sleep(0, (queues["default"].state, len(queue))), lambda seen: seen == ("Open", WAIT))
         tried: list[int] = []

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.live
 
 
 async def odd_pod(world: World, cpu: str) -> None:
-    """On n0, of somebody else. A moment before the year 1 is fine with API servers, and with no decoder of ours."""
+    """On n0, of another scheduler. A moment before the year 1 is fine with API servers, and with no decoder of ours."""
     await world.pod("odd", cpu=cpu, scheduler="other", nodeName="n0")
     condition = {"type": "example.com/Odd", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}
     status = {"status": {"conditions": [condition]}}
@@ -51,7 +51,7 @@ async def test_it_counts_by_what_can_be_read_of_it_until_it_is_gone(any_world: W
         await world.eventually(lambda: world.get_pod("large"), lambda found: found["spec"].get("nodeName"))
 
 
-async def test_a_node_on_which_nobody_knows_what_is_left_takes_no_more_pods(any_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_node_with_unknown_free_amounts_takes_no_more_pods(any_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """API servers keep no quantity that we cannot read, so the reader is the one that fails here."""
     world = any_world
     monkeypatch.setattr("navarch.apis.core.partial_pod.is_amount", lambda found: False)

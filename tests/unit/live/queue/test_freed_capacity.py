@@ -1,4 +1,4 @@
-"""One pod ends and makes room for many of those who wait alike: all of them start, with no clock to help."""
+"""One pod ends and makes room for many equal jobs: all of them start, without the help of back-off."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class World:
                 self._again = True
 
     def cycles(self) -> int:
-        """Until nobody was woken for whom there may be room as well; how many it took."""
+        """Run cycles until one activates no further job; returns how many ran."""
         for number in range(1, 20):
             cycle = self.core.decide(POLICY, REGISTRY, 1e9)
             self._again = False
@@ -61,7 +61,7 @@ class World:
         raise AssertionError("cycles without end")
 
     def would_bind(self) -> list[str]:
-        """Whom a cycle would bind in which everyone takes part."""
+        """The pods that a cycle with all jobs would bind."""
         cluster, asleep = self.cache.cluster, self.scheduling_queue.inactive()
         for key in asleep:
             cluster.jobs.hold(key, False)
@@ -86,7 +86,7 @@ class World:
             self.put(f"{name}-{number}", requests, group=name)
 
 
-def test_who_was_kept_away_by_a_pod_starts_when_it_ends() -> None:
+def test_jobs_kept_away_by_anti_affinity_start_when_the_pod_ends() -> None:
     world = World()
     world.put("guard", {"cpu": "10m"}, node="n", affinity=AWAY_FROM_WORK)
     names = [f"work-{number:02d}" for number in range(40)]
@@ -112,7 +112,7 @@ def test_gangs_whose_pods_ask_for_different_things_all_start_in_the_place_of_one
     assert len(world.bound) == 16
 
 
-def test_a_rule_about_other_labels_keeps_nobody_from_waiting_with_their_kin() -> None:
+def test_a_rule_about_other_labels_does_not_divide_a_class() -> None:
     world = World()
     world.put("large", {"cpu": "100"}, node="n", affinity=AWAY_FROM_WORK)
     for number in range(10):
@@ -121,7 +121,7 @@ def test_a_rule_about_other_labels_keeps_nobody_from_waiting_with_their_kin() ->
     assert [len(each) for each in world.scheduling_queue.classes] == [5, 5]
 
 
-def test_where_one_of_them_found_no_room_the_others_are_left_asleep() -> None:
+def test_after_a_job_of_a_class_fails_the_others_stay_inactive() -> None:
     world = World()
     world.put("large", {"cpu": "99"}, node="n")
     world.put("small", {"cpu": "1"}, node="n")
@@ -135,7 +135,7 @@ def test_where_one_of_them_found_no_room_the_others_are_left_asleep() -> None:
 
 
 def test_pods_of_another_shape_are_not_taken_for_those_that_had_its_number() -> None:
-    """A pod that waited and is gone leaves the number of its shape to the next, and must not leave it its group's family."""
+    """A pod that waited and is gone leaves the number of its shape to the next, and not the equivalence class."""
     world = World()
     world.put("large", {"cpu": "100"}, node="n")
     shapes = world.cache.cluster.tasks.shape
@@ -155,8 +155,8 @@ KINDS: list[dict[str, str]] = [{"cpu": "1"}, {"cpu": "2"}, {"cpu": "1", "nvidia.
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=15, deadline=None)
-def test_nobody_sleeps_who_would_be_bound(seed: int) -> None:
-    """Pods and gangs come, pods end. Whenever it is quiet, a cycle in which everyone is awake binds nobody either."""
+def test_no_inactive_job_would_be_bound(seed: int) -> None:
+    """Pods and gangs come, pods end. Whenever nothing is active, a cycle with all jobs binds nothing either."""
     rng, world = Random(seed), World()
     world.put("filler", {"cpu": "92", "nvidia.com/gpu": "4"}, node="n")
     kinds = [(rng.choice(KINDS), rng.choice(("", "", "work")), rng.random() < 0.2) for _ in range(3)]

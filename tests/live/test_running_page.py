@@ -1,4 +1,4 @@
-"""Every command of docs/running.md, as it is written, by somebody who has only that page, a kubeconfig and a checkout."""
+"""Every command of docs/running.md, as it is written, with only that page, a kubeconfig and a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that take turns: what is remembered and foretold of nodes between two turns changes nothing but time."""
+"""Answers about nodes that are kept from one placement to the next change the speed of a cycle, not its decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches for victims on random clusters: shortcuts change nothing but time, and nobody is evicted in vain."""
+"""Searches for victims on random clusters: shortcuts change nothing but time, and no eviction is in vain."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def nobody_in_vain(world: KaiWorld) -> int:
 
 @settings(max_examples=120, deadline=None)
 @given(SEEDS)
-def test_a_strict_search_evicts_nobody_in_vain(seed: int) -> None:
+def test_a_strict_search_evicts_nothing_in_vain(seed: int) -> None:
     nobody_in_vain(kai_world(seed))
 
 

@@ -57,7 +57,7 @@ def test_a_tree_as_deep_as_may_be_is_walked() -> None:
         assert bound(policy, parts, workers("g", 1, 1, "p50")) == ["p500"]
 
 
-def test_who_is_promised_a_node_is_told_which_and_what_it_waits_for() -> None:
+def test_a_nominated_pod_is_told_its_node_and_what_it_waits_for() -> None:
     quotas = [queue("vision", quota=8), queue("speech", quota=8)]
     taken = [
         *(group(f"old{i}", queue="speech") for i in range(2)),

@@ -1,4 +1,4 @@
-"""`navarch jobs`, `queues` and `nodes` for those who may not list everything: what they may see is shown, the rest is told."""
+"""`navarch jobs`, `queues` and `nodes` for users with few rights: they show what the user may list, and name the rest."""
 
 from __future__ import annotations
 

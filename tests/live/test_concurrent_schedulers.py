@@ -1,6 +1,6 @@
 """Two schedulers that are both at work, in processes of their own, released upon the same pods at the same instant.
 
-What is promised then: no pod is bound twice, since the API server refuses the second binding and whoever sent it finds out where
+What is promised then: no pod is bound twice, since the API server refuses the second binding and its sender finds out where
 the pod is; each sees what the other bound; a gang is whole in the end. That a node is not filled by both cannot be promised, as
 kube-scheduler cannot: neither knows what the other is about to write. The kubelet turns away what is too much, its owner makes a
 new pod, and that finds its place.
@@ -148,7 +148,7 @@ async def test_two_schedulers_decide_at_the_same_instant(any_world: World, names
         elif len(names) == 2:
             assert conflicts(world) == 0
 
-        # Each knows what the other did: whoever is left finds the nodes full, and one place when one is freed.
+        # Each knows what the other did: the remaining one finds the nodes full, and one place when one is freed.
         assert await end(second) == 0
         before = len(history.overfull)
         await asyncio.gather(*(world.pod(f"late-{i}", scheduler=names[0]) for i in range(3)))

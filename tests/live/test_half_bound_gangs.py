@@ -159,7 +159,7 @@ async def test_a_gang_that_has_its_number_but_not_its_roles_is_released(server: 
 
 
 async def with_one_too_many(world: World) -> None:
-    """A gang of which three pods run, as it asks for, and a fourth that is as old finds no room."""
+    """Three pods of a gang run, as its minimum asks. A fourth of the same age finds no room."""
     await world.node("n0", cpu="3")
     await world.group("gang", 3)
     for i in range(4):
@@ -213,7 +213,7 @@ async def test_a_gang_with_pods_to_spare_stays_where_it_is_when_it_lacks_some(an
     assert len(history.bound()) == stay
 
 
-async def test_a_minimum_that_is_raised_while_nobody_schedules_takes_nothing_down(any_world: World) -> None:
+async def test_a_minimum_raised_while_no_scheduler_runs_evicts_nothing(any_world: World) -> None:
     world = any_world
     await with_one_too_many(world)
     history = await world.watch()
@@ -230,7 +230,7 @@ async def test_a_minimum_that_is_raised_while_nobody_schedules_takes_nothing_dow
 
 
 async def test_a_volume_that_does_not_come_is_not_waited_for_beyond_the_gangs_own_time(any_world: World) -> None:
-    """Two of three were bound when the scheduler died; nobody makes the volume of the third."""
+    """Two of three were bound when the scheduler died; the volume of the third is never made."""
     world = any_world
     await world.node("n0", **{"kubernetes.io/hostname": "n0"})
     storage_class = f"late-{world.namespace}"

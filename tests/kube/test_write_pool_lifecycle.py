@@ -111,7 +111,7 @@ async def test_a_binding_goes_first_and_is_never_sent_again_by_itself() -> None:
 
 
 class Slow(Rotating):
-    """Credentials that nobody gives out until the test says so."""
+    """Credentials that come when the test allows it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -309,7 +309,7 @@ async def test_a_credential_that_cannot_be_had_for_a_while() -> None:
 
 
 async def test_a_credential_that_cannot_be_had_is_not_asked_for_without_a_pause(ahead: Callable[[float], None]) -> None:
-    """A connection is there, its credential has run out, and whoever gives out others says no. Writes are told so in the end."""
+    """A connection is open, its credential has expired, and no new one can be had. Writes fail with that reason in the end."""
     credentials = Failing(0)
     async with pooled(lambda _: reply(200), credentials=credentials, connections=1, backoff=endless_backoff()) as (pool, _):
         await pool.request(post())

@@ -66,7 +66,7 @@ class Speaker:
         self._api = api
 
     async def by_client(self) -> str | None:
-        """Who the server takes us for."""
+        """The user that the server sees."""
         await self.client.list(PODS)
         return self._api.peers[-1]
 

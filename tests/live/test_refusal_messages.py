@@ -1,4 +1,4 @@
-"""What users read of a pod that waits, as each API server stores it: the words, who said them, and how often."""
+"""What users read of a pod that waits, as each API server stores it: the message, its source, and its count."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> No
         await later(40.0)
         (event,) = await world.eventually(said, lambda found: bool(found[0].get("series")))
         assert event["series"]["count"] >= 2
-        # Somebody tidies up: what still holds is said anew, once the API server has told us that it is gone.
+        # A user deletes the event: it is written anew once the watch shows that it is gone.
         await world.client.delete(EVENTS, event["metadata"]["name"], namespace=world.namespace)
 
         async def said_later() -> list[dict[str, Any]]:
