@@ -120,7 +120,8 @@ def test_every_preset_runs_a_trace_without_queues_of_its_own(policy: str, queue:
 
 
 def test_kai_moves_pods_together_for_a_job_that_does_not_fit() -> None:
-    jobs = [job(0, 0, 50, PodSet(gpus=3)), job(1, 0, 500, PodSet(gpus=1)), job(2, 0, 500, PodSet(gpus=2)), job(3, 100, 10, PodSet(gpus=4))]
+    jobs = [job(0, 0, 50, PodSet(gpus=3)), job(1, 0, 500, PodSet(gpus=1)), job(2, 0, 500, PodSet(gpus=2))]
+    jobs.append(job(3, 100, 10, PodSet(gpus=4)))
     log, _ = play(jobs, "kai", f"a=2x{GPUS}gpu")
     assert log.starts["j03"] < 500, "without moves it waits for the ends of the others"
 
