@@ -183,7 +183,7 @@ function Decisions({ decisions, scheduler }) {
     </section>`;
 }
 
-function Decision({ time, cycle, kind, job, queue, pods, nodes, action, message, ...rest }) {
+function Decision({ time, since, times, cycle, kind, job, queue, pods, nodes, action, message, ...rest }) {
   return html`
     <li>
       <time title=${`cycle ${cycle}`}>${clock(time)}</time>
@@ -193,6 +193,7 @@ function Decision({ time, cycle, kind, job, queue, pods, nodes, action, message,
         ${nodes?.length > 0 && html` ${kind === "evict" ? "from" : "on"} <${Few} items=${nodes.map((name) => html`<${NodeLink}
           name=${name} />`)} />`}
         ${rest.for && html` for <${JobLink} id=${rest.for} />`}${message && html` <span class="note">${message}</span>`}
+        ${times > 1 && html` <span class="note">in ${plain(times)} cycles since ${clock(since)}</span>`}
       </span>
     </li>`;
 }
