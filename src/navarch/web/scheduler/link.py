@@ -133,7 +133,7 @@ class SchedulerLink:
 
 
 def merged(decisions: Sequence[Decided]) -> list[dict[str, Any]]:
-    """Decisions of one cycle about one job are one entry. A node that is reserved for a job cycle after cycle is one entry too, with the
+    """Decisions of one cycle about one job are one entry. Reservations for one job, cycle after cycle, are one entry too, with the
     number of cycles and the first moment. In the order given: newest first."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     reserved: dict[str, dict[str, Any]] = {}
