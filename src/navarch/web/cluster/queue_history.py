@@ -1,6 +1,6 @@
-"""What each queue held in the last hours, minute by minute, since the dashboard was started.
+"""What each queue held in the last hour, in steps of half a minute, since the dashboard was started.
 
-The value of a minute is the last one that was seen in it; a minute in which nothing changed has the value of the minute before. One
+The value of a step is the last one that was seen in it; a step in which nothing changed has the value of the step before. One
 array of floats a queue and resource: 500 queues with three resources take less than 1 MB.
 """
 
@@ -11,9 +11,9 @@ from array import array
 from collections.abc import Container, Mapping
 from typing import Any, Final
 
-STEP_SECONDS: Final = 60
+STEP_SECONDS: Final = 30
 STEPS: Final = 120
-"""Values that are kept, so two hours."""
+"""Values that are kept, so one hour."""
 
 
 class QueueHistory:
@@ -21,7 +21,7 @@ class QueueHistory:
         self._held: dict[tuple[str, str], array[float]] = {}
         """(queue, resource) -> values, the newest last; NaN: not known."""
         self._newest = 0
-        """Number of the newest minute, since 1970."""
+        """Number of the newest step, since 1970."""
 
     def add(self, now: float, held: Mapping[str, Mapping[str, float]]) -> None:
         """`held`: queue -> resource -> amount. A queue that is missing is gone."""
@@ -37,9 +37,9 @@ class QueueHistory:
                 values[-1] = amount
 
     def _advance(self, now: float) -> None:
-        minute = int(now // STEP_SECONDS)
-        passed = min(max(minute - self._newest, 0), STEPS)
-        self._newest = max(self._newest, minute)
+        step = int(now // STEP_SECONDS)
+        passed = min(max(step - self._newest, 0), STEPS)
+        self._newest = max(self._newest, step)
         if passed:
             for key, values in self._held.items():
                 self._held[key] = values[passed:] + array("f", [values[-1]] * passed)

@@ -70,7 +70,7 @@ function Devices({ devices }) {
           ${device.pods.length === 0
             ? html`<span class="note">${device.use === "free" ? "free" : `held by ${claimNames(device) || "a pod that is not known"}`}</span>`
             : device.pods.map((each) => html`<span class="holder"
-              title=${each.pod ?? "hidden"}>${each.pod ?? "hidden"}${each.part !== null && each.part < 1 ? ` (${percent(each.part)})` : ""}</span>`)}
+              title=${each.pod ?? "hidden"}>${each.pod?.replace(/^[^/]*\//, "") ?? "hidden"}${each.part !== null && each.part < 1 ? ` (${percent(each.part)})` : ""}</span>`)}
           <${Bar} thin
             parts=${[{ value: filled(device), kind: device.use === "shared" ? "borrowed" : "used" }]}
             whole=${1} label=${`${device.use}, ${count(device.pods.length, "pod")}`} />
