@@ -7,7 +7,7 @@ import { Ahead, Blockers, Cause, Changes, NodeReasons, Placements } from "../par
 import { Few, NodeLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
 import { Grid } from "../parts/grid.js";
-import { startText } from "../parts/job_cells.js";
+import { shownName, startText } from "../parts/job_cells.js";
 import { TrialsButton, useTrials } from "../parts/trials.js";
 import { Table } from "../parts/table.js";
 
@@ -16,7 +16,7 @@ export function JobPage({ parts }) {
   const concerns = (change) => change.removed.includes(id) || change.changed.some((row) => row[0] === id);
   const source = useResource(["jobs", ...parts], "jobs", concerns, { namespace: parts[0] });
   return html`
-    <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/jobs">Jobs</a> / </span>${id}</h1></div>
+    <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/jobs">Jobs</a> / </span>${source.data ? shownName(source.data.job) : id}</h1></div>
     <${Loaded} source=${source} what=${`job ${id}`}>${(data) => html`<${Job} data=${data} />`}<//>`;
 }
 
