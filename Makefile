@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs screenshots site site-version man wheel wheel-test parity bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-slow lint format docs screenshots site site-version man wheel wheel-test parity parity-devices bench envtest soak jitter explore fuzz lock sbom clean
 
 $(STAMP): pyproject.toml
 	@echo "Installing Navarch and what it needs into $(VENV); this happens once and takes about a minute."
@@ -78,6 +78,9 @@ soak: $(STAMP)
 CASES ?= 20
 parity: $(STAMP)
 	$(BIN)/python -m tests.parity.live_kube_scheduler --seed $(SEED) --cases $(CASES)
+# The same for claims on devices.
+parity-devices: $(STAMP)
+	$(BIN)/python -m tests.parity.live_device_claims --seed $(SEED) --cases $(CASES)
 
 # Tests whose processes are stopped and let go at random, to find those that hold by luck: make jitter TESTS=tests/live SEED=2
 TESTS ?= tests

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from navarch.engine.containment.containment import Containment
 
-# What shapes output, leads requests elsewhere or says who one is; CI systems and shells set some of these for every program.
+# What shapes output, redirects requests or names the user; CI systems and shells set some of these for every program.
 FOREIGN = (
     "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
@@ -41,7 +41,7 @@ def closed_default_loop() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_callback_fails_unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a timer or a task that nobody waits for raises is only logged by the loop: here it fails the test."""
+    """The loop only logs what a timer or an unawaited task raises: here it fails the test."""
     unseen: list[str] = []
     told = asyncio.BaseEventLoop.default_exception_handler
 

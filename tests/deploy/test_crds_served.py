@@ -153,12 +153,12 @@ def test_installing_again_changes_nothing(installed: KubeApiServer) -> None:
     assert outcomes == {"unchanged", "left out: monitoring.coreos.com is not served here"}
 
 
-def test_a_crd_of_somebody_else_is_kept(installed: KubeApiServer) -> None:
+def test_a_crd_applied_by_another_manager_is_kept(installed: KubeApiServer) -> None:
     name = "topologies.kai.scheduler"
     path = f"{CRDS.path()}/{name}"
     crd = installed.request("GET", path)
     ours = crd["metadata"]["managedFields"]
-    crd["metadata"]["managedFields"] = [{}]  # the API's way to forget who applied it
+    crd["metadata"]["managedFields"] = [{}]  # the API's way to clear the field managers
     crd = installed.request("PUT", path, crd)
     try:
         lines = run_install(installed.kubeconfig, "--dialect", "kai")

@@ -71,7 +71,7 @@ def values(tmp_path: Path, **given: Any) -> str:
 
 
 def without_labels(value: Any) -> Any:
-    """What is left when nobody looks at how an object is labelled, nor at how labels select."""
+    """The value without labels and label selectors."""
     if isinstance(value, dict):
         kept = {name: each for name, each in value.items() if name not in ("labels", "matchLabels", "imagePullPolicy", "annotations")}
         if value.get("kind") == "Service":

@@ -42,7 +42,7 @@ def of(instruction: str) -> list[list[str]]:
 
 
 def allowed(path: Path) -> bool:
-    """Whether the file reaches the build: the ignore file's rules, of which the last that matches holds."""
+    """Whether the file reaches the build: the last matching rule of the ignore file decides."""
     verdict = True
     for line in (TOP / "deploy" / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines():
         pattern = line.strip()

@@ -117,7 +117,7 @@ def test_what_would_not_start_is_refused(arguments: list[str], said: str) -> Non
     assert said in result.output
 
 
-def test_who_names_no_image_is_told_that_there_is_none(kube_apiserver: KubeApiServer) -> None:
+def test_an_installation_without_an_image_is_refused_with_advice(kube_apiserver: KubeApiServer) -> None:
     given = ["--kubeconfig", str(kube_apiserver.kubeconfig), "--dry-run"]
     assert "no registry has the image" in CliRunner().invoke(install, given).stderr
     assert CliRunner().invoke(install, [*given, "--image", "r.example.com/navarch:1"]).stderr == ""

@@ -97,7 +97,7 @@ async def test_a_server_whose_disk_is_full_is_not_ready(tmp_path: Path, monkeypa
 
     async with ApiServer(data_dir=tmp_path) as server:
         await server.store.settled()
-        monkeypatch.setattr("navarch.embedded.storage.sqlite_log.SqliteLog._write", full)
+        monkeypatch.setattr("navarch.embedded.storage.sqlite_log.SqliteLog.append_rows", full)
         kind = server.registry.find("", "v1", "configmaps")
         assert kind is not None
         server.operations.create(kind, "default", config_map("one"), WriteOptions())

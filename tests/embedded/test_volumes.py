@@ -349,7 +349,7 @@ async def test_claims_that_cannot_be_met_leave_their_pods_pending_with_the_reaso
 
 
 async def test_a_scheduler_that_stops_leaves_no_waiting_behind(up: Up) -> None:
-    up.volumes.stop()  # nobody will bind the claim
+    up.volumes.stop()  # the claim is never bound
     up.create(CLAIMS, claim("data", "1Gi"))
     up.create("pods", with_claim("a", "data"))
     await up.until(lambda: SELECTED in (up.store.get(CLAIMS, "default", "data").obj["metadata"].get("annotations") or {}))

@@ -5,8 +5,8 @@
 
 or `async with`, which starts and stops it beside the event loop. Everything it writes lies in one temporary folder.
 `kill()` and `start()` inside the block model a crash: port, certificates, tokens and data stay. RBAC is on; the admin
-token belongs to system:masters, `user()` makes a kubeconfig for anybody else. Two admission plugins are off because
-the controllers that they rely on do not run: nobody would make a service account for pods, nobody would take the
+token belongs to system:masters, `user()` makes a kubeconfig for any other user. Two admission plugins are off because
+the controllers that they rely on do not run: nothing would make a service account for pods, nothing would take the
 not-ready taint off a node.
 """
 
@@ -128,7 +128,7 @@ class KubeApiServer:
     async def __aexit__(self, *exception: object) -> None:
         await asyncio.to_thread(self.__exit__, *exception)
 
-    # -- who may speak to it ------------------------------------------------------------------------------------------
+    # -- users ------------------------------------------------------------------------------------------
 
     def user(self, name: str, *groups: str, valid_for: timedelta = VALID_FOR) -> Path:
         """A kubeconfig with a client certificate for this user; once more: the same files with another certificate."""

@@ -1,4 +1,4 @@
-"""The fixture keeps its promises: data survives a crash, users are who they say, RBAC holds."""
+"""The fixture keeps its promises: data survives a crash, users are identified, RBAC holds."""
 
 from __future__ import annotations
 

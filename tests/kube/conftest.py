@@ -21,7 +21,7 @@ async def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
     def move(seconds: float) -> None:
         moved[0] += seconds
-        loop.call_soon(lambda: None)  # it may be asleep until a moment that has now come
+        loop.call_soon(lambda: None)  # it may wait for a moment that has now come
 
     return move
 

@@ -204,7 +204,7 @@ async def test_a_stream_may_be_told_to_be_quiet_for_another_while_after_each_pie
             await anext(pieces)
 
 
-async def test_nobody_listening() -> None:
+async def test_a_port_without_a_listener_is_unreachable() -> None:
     with hold_port() as held:
         async with Client(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"), attempts=2) as client:
             with pytest.raises(Unreachable):
@@ -272,7 +272,7 @@ async def test_a_write_answered_with_5xx_and_then_put_off_may_have_been_done(api
 
 
 @pytest.mark.parametrize(("code", "kind"), [(429, TooManyRequests), (503, ServerFault)])
-async def test_nobody_waits_longer_for_a_repetition_than_for_a_reply(
+async def test_a_retry_after_longer_than_the_time_out_is_not_waited_for(
     api: SmallApi, client: Client, code: int, kind: type[ApiError]
 ) -> None:
     api.script.append((code, {"Retry-After": "3600"}, status_body(code, "x")))
@@ -282,7 +282,7 @@ async def test_nobody_waits_longer_for_a_repetition_than_for_a_reply(
 
 
 @pytest.mark.parametrize("code", [301, 302, 307])
-async def test_a_redirection_is_followed_by_nobody(code: int) -> None:
+async def test_a_redirection_is_not_followed(code: int) -> None:
     """To a page that asks for a log-in, say: a POST would come back as a successful GET of it."""
     server = RawServer(lambda request: reply(200) if request.path == "/login" else reply(code, b"", "Location: /login"))
     async with server, Client(Endpoint(server.url), attempts=1) as client:

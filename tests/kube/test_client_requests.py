@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import aiohttp
 import pytest
 from tests.worlds.kube.small_api import POD_LIST, SmallApi, status_body
 from tests.worlds.kube.watching import Pod
@@ -100,7 +101,7 @@ async def test_a_list_that_expires_even_in_one_piece_is_told(api: SmallApi, clie
 
 
 @pytest.mark.parametrize("method", ["create", "update"])
-async def test_whoever_names_a_number_of_attempts_gets_no_more(api: SmallApi, client: Client, method: str) -> None:
+async def test_a_given_number_of_attempts_is_not_exceeded(api: SmallApi, client: Client, method: str) -> None:
     refusal = status_body(429, "TooManyRequests")
     for _ in range(3):
         api.script.append((429, {"Retry-After": "0"}, refusal))
@@ -110,8 +111,16 @@ async def test_whoever_names_a_number_of_attempts_gets_no_more(api: SmallApi, cl
     assert len(api.requests) == 2
 
 
-async def test_a_client_that_is_left_keeps_no_connection(api: SmallApi, client: Client) -> None:
+async def test_a_client_that_is_left_keeps_no_connection(api: SmallApi, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions: list[aiohttp.ClientSession] = []
+    new_session = aiohttp.ClientSession
+
+    def session(*arguments: Any, **options: Any) -> aiohttp.ClientSession:
+        sessions.append(made := new_session(*arguments, **options))
+        return made
+
+    monkeypatch.setattr(aiohttp, "ClientSession", session)
     async with client:
         await client.list(PODS, Pod)
-        session = client.transport._requests
-    assert session is not None and session.closed
+        assert [each.closed for each in sessions] == [False]
+    assert [each.closed for each in sessions] == [True]

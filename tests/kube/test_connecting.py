@@ -137,7 +137,7 @@ async def test_the_server_is_verified(tmp_path: Path, tls_api: SmallApi) -> None
 
 
 async def test_an_authority_is_whatever_is_named_as_one(tmp_path: Path, authority: Authority, tls_api: SmallApi) -> None:
-    """As kubectl has it: signed by somebody unknown, and without the key usage that RFC 5280 asks for."""
+    """As kubectl has it: signed by an unknown authority, and without the key usage that RFC 5280 asks for."""
     name = x509.load_pem_x509_certificate(authority.certificate_file.read_bytes()).subject
     now = datetime.datetime.now(datetime.UTC)
     stranger = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority that nobody has")])

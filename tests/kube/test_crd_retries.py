@@ -1,4 +1,4 @@
-"""Which CustomResourceDefinitions wake which informers."""
+"""Which CustomResourceDefinitions make which informers retry."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.looptime
 
 
 class SharedLease:
-    """A Lease as an API server keeps it: one record, a version, and a refusal for whoever is out of date."""
+    """A Lease as an API server keeps it: one record, a version, and a refusal for writes of an old version."""
 
     def __init__(self) -> None:
         self.record: LeaseRecord | None = None
@@ -179,7 +179,7 @@ async def test_a_short_outage_changes_nothing() -> None:
         assert lease.holders == ["a"]
 
 
-async def test_somebody_takes_the_lease_away() -> None:
+async def test_a_lease_that_another_candidate_takes_ends_the_lead() -> None:
     lease = SharedLease()
     a = Replica(lease, "a", 1)
     async with running(a):
@@ -189,7 +189,7 @@ async def test_somebody_takes_the_lease_away() -> None:
         assert not a.elector.leading and len(a.periods) == 1
 
 
-async def test_who_lost_the_lease_writes_nothing_while_its_work_ends() -> None:
+async def test_an_elector_that_lost_the_lease_does_not_write_it_while_its_work_ends() -> None:
     """The work may take seconds to end; the time that the last renewal would have lasted is no leave to go on writing."""
     lease = SharedLease()
     replica = Replica(lease, "a", 1)
@@ -241,8 +241,8 @@ async def test_clocks_that_run_at_different_speeds() -> None:
     assert len(a.periods) + len(b.periods) >= 10
 
 
-async def test_who_is_told_to_stop_while_its_lost_lead_ends_stops() -> None:
-    """And does not stand for election again, with nobody left to tell it."""
+async def test_an_elector_stopped_while_its_lost_lead_ends_stops() -> None:
+    """It does not stand for election again."""
     lease = SharedLease()
     replica = Replica(lease, "a", 1)
     ending = asyncio.Event()
@@ -349,7 +349,7 @@ async def test_a_lease_that_was_kept_once_is_released_the_next_time() -> None:
 
 
 @pytest.mark.looptime(False)
-def test_an_identity_names_the_pod_and_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_identity_names_the_pod_and_is_unique(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POD_NAME", "navarch-7d")
     assert make_identity().startswith("navarch-7d_") and make_identity() != make_identity()
     monkeypatch.delenv("POD_NAME")
@@ -378,7 +378,7 @@ async def test_the_lease_on_the_wire(api: SmallApi, client: Client) -> None:
 
 @pytest.mark.looptime(False)
 async def test_a_lease_is_written_over_what_was_read_last(api: SmallApi, client: Client) -> None:
-    """Of another leader, with what others have put into it; and anew where somebody has deleted it."""
+    """Of another leader, with what others have put into it; and a new lease after a deletion."""
     lock = ApiLeaseLock(client, "kube-system", "navarch")
     spec = {"holderIdentity": "b", "leaseTransitions": 3, "strategy": "OldestEmulationVersion"}
     stored = {"metadata": {"name": "navarch", "resourceVersion": "9", "labels": {"team": "ml"}}, "spec": spec}

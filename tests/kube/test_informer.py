@@ -95,7 +95,7 @@ async def test_410_lists_again_and_tells_the_difference_only(each_api: SmallApi,
     async with informing(client, seen) as informer:
         await api.watch_started.wait()
         seen.story.clear()
-        # Nobody is told of these: they happen while the stream is down and its history is lost.
+        # The handler does not hear of these: they happen while the stream is down and its history is lost.
         watchers, api.watchers = api.watchers, []
         api.put("changed", spec={"priority": 7})
         api.remove("vanished", quietly=True)
@@ -242,7 +242,7 @@ async def test_a_change_that_comes_with_the_end_of_the_initial_events_is_heard(a
         await api.watch_started.wait()
         metadata = {"name": "b", "namespace": "default", "uid": "uid-b", "resourceVersion": "900"}
         change = msgspec.json.encode({"type": "ADDED", "object": {"metadata": metadata}}) + b"\n"
-        api.send_raw(api._bookmark(api.version, end=True) + change)
+        api.send_raw(api.bookmark_line(api.version, end=True) + change)
         await seen.heard("added", "b")
         assert (seen.story, informer.resource_version) == ([("added", "a"), ("added", "b")], "900")
 
@@ -342,7 +342,7 @@ async def test_retry_now_makes_one_attempt(api: SmallApi, client: Client) -> Non
 
 
 async def test_404_of_a_proxy_that_has_lost_its_server_takes_nothing_away(api: SmallApi, client: Client) -> None:
-    """Queues that vanish from the mirror for a second are queues without limits for a second."""
+    """Queues that vanish from the store for a second are queues without limits for a second."""
     queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
     api.collections[QUEUES] = {}
     api.put("default", namespace="", path=QUEUES)
@@ -377,7 +377,7 @@ async def test_404_of_a_proxy_at_the_start_is_no_sync(api: SmallApi, client: Cli
         assert seen.story == [("added", "default")]
 
 
-async def test_a_kind_that_nobody_may_look_up_is_absent_if_404_says_so(api: SmallApi, client: Client) -> None:
+async def test_a_kind_hidden_from_discovery_is_absent_after_404(api: SmallApi, client: Client) -> None:
     queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
     api.refuse["/apis"] = (403, status_body(403, "Forbidden"))
     async with informing(client, Recorder(), queues, optional=True) as informer:
@@ -399,7 +399,7 @@ async def test_retry_after_is_honoured_on_a_watch(api: SmallApi, client: Client)
         assert loop.time() - before >= 0.3
 
 
-async def test_a_retry_after_of_an_hour_does_not_leave_the_mirror_alone_for_an_hour(api: SmallApi, client: Client) -> None:
+async def test_a_retry_after_of_an_hour_is_cut_short(api: SmallApi, client: Client) -> None:
     api.script.append((503, {"Retry-After": "3600"}, status_body(503, "ServiceUnavailable")))
     async with asyncio.timeout(60), informing(client, Recorder(), patience=replace(QUICK, asked_longest=0.1)):
         assert len(api.requests) > 1
@@ -516,7 +516,7 @@ async def test_a_kind_is_watched_in_whichever_of_its_versions_is_served(api: Sma
 
 @pytest.mark.parametrize("code", [400, 500, 501])
 async def test_a_version_that_the_server_cannot_go_on_from_is_given_up(each_api: SmallApi, client: Client, code: int) -> None:
-    """Not 410, but the same answer again and again: without a new list the mirror would show for ever what was there then."""
+    """Not 410, but the same answer again and again: without a new list the store would show the old objects for ever."""
     api, seen = each_api, Recorder()
     api.put("a")
     async with informing(client, seen):

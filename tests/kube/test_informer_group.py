@@ -37,7 +37,7 @@ async def test_a_crd_that_is_established_starts_its_informer_at_once(api: SmallA
     api.collections[CRD_LIST] = {}
     api.put("p")
     pods, queues = Recorder(), Recorder()
-    # Once absent it would look again only after an hour: what wakes it is the CRD.
+    # Once absent it would look again only after an hour: the CRD makes it retry.
     patience = replace(QUICK, retry_longest=3600.0, retry_first=3600.0, absent_longest=3600.0)
     group = InformerGroup(client, patience=patience)
     group.add(PODS, Pod, pods)

@@ -80,7 +80,7 @@ NO_PROXY = [
 
 
 @pytest.mark.parametrize(("no_proxy", "host", "port", "exempt"), NO_PROXY)
-def test_who_is_exempt(no_proxy: str, host: str, port: int, exempt: bool) -> None:
+def test_hosts_that_need_no_proxy(no_proxy: str, host: str, port: int, exempt: bool) -> None:
     assert is_exempt(host, port, no_proxy) is exempt
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     environ = {"HTTPS_PROXY": "http://p:3128", "NO_PROXY": no_proxy}

@@ -58,7 +58,7 @@ async def test_a_gang_is_bound_through_the_proxy_also_when_tunnels_are_cut(
     assert {target for target, _ in proxy.asked} == {TARGET} and proxy.tunnels > 4
 
 
-async def test_navarch_run_takes_it_from_the_environment_and_tells_nobody_the_password(
+async def test_navarch_run_takes_the_proxy_from_the_environment_and_logs_no_password(
     world: World, proxy: ForwardProxy, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy.wanted = "Basic " + base64.b64encode(f"an-account:{SECRET}".encode()).decode()

@@ -147,7 +147,7 @@ async def told_by_both(endpoint: Endpoint) -> tuple[str, str]:
         await pool.close()
     with pytest.raises(Unreachable):
         await waiting
-    return str(by_client.value), pool._last_connect_error
+    return str(by_client.value), pool.last_connect_error
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ async def test_a_mute_proxy_costs_time_and_no_doubt(
         await pool.close()
         with pytest.raises(Unreachable):
             await write
-    for each in (str(said.value), pool._last_connect_error):
+    for each in (str(said.value), pool.last_connect_error):
         assert f"proxy {proxy.url}: no connection within 10 s: no answer to CONNECT" in each
 
 
@@ -225,7 +225,7 @@ async def test_tunnels_that_are_cut_are_opened_anew(server: ApiServer, proxy: Fo
 async def test_the_server_is_verified_inside_the_tunnel(
     server: ApiServer, proxy: ForwardProxy, authority: Authority, tmp_path: Path
 ) -> None:
-    """The proxy leads to somebody else, as one does that looks into what it carries."""
+    """The proxy leads to another server, as one does that inspects TLS."""
     path = kubeconfig(server, tmp_path, {"proxy-url": proxy.url})
     async with RawServer(lambda _: reply(201), serving(authority)) as impostor:
         proxy.routes[TARGET] = impostor.port

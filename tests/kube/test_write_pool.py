@@ -9,12 +9,13 @@ from collections.abc import Callable
 import pytest
 from tests.worlds.kube.ports import hold_port
 from tests.worlds.kube.raw_server import Answer, RawServer, Request, reply
-from tests.worlds.kube.write_pool import Rotating, hang_up, nonsense, outcomes, pooled, post, silence, until
+from tests.worlds.kube.write_pool import Rotating, endless_backoff, hang_up, nonsense, outcomes, pooled, post, silence, until
 
 from navarch.kube.auth.credentials import StaticCredentials
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ApiError, Conflict, KubeError, OutcomeUnknown, ServerFault, TooManyRequests, Unauthorized, Unreachable
+from navarch.kube.write.connection import Connection
 from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Outcome, Priority, WritePool
 
@@ -109,7 +110,7 @@ async def test_429_forever_is_told_in_the_end() -> None:
 
 
 @pytest.mark.parametrize(("code", "kind"), [(429, TooManyRequests), (503, ServerFault)])
-async def test_nobody_waits_longer_for_a_repetition_than_for_an_outcome(code: int, kind: type[KubeError]) -> None:
+async def test_a_retry_after_longer_than_the_time_out_of_a_write_is_not_waited_for(code: int, kind: type[KubeError]) -> None:
     async with pooled(lambda _: reply(code, b"{}", "Retry-After: 3600")) as (pool, server), asyncio.timeout(60):
         with pytest.raises(kind):
             await pool.request(post())
@@ -189,7 +190,7 @@ async def test_a_repeatable_write_that_never_gets_a_reply_is_unknown(ahead: Call
         assert len(server.requests) == 1
 
 
-async def test_nobody_listening_is_unreachable_not_unknown(ahead: Callable[[float], None]) -> None:
+async def test_a_port_without_a_listener_is_unreachable_not_unknown(ahead: Callable[[float], None]) -> None:
     with hold_port() as held:
         pool = WritePool(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"))
         asking = asyncio.create_task(outcomes(pool, [post()]))
@@ -202,8 +203,7 @@ async def test_nobody_listening_is_unreachable_not_unknown(ahead: Callable[[floa
 
 async def test_a_server_that_is_away_is_not_stormed() -> None:
     with hold_port() as held:
-        pool = WritePool(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"))
-        pool._backoff = Backoff(first=3600.0, cap=3600.0)
+        pool = WritePool(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"), backoff=endless_backoff())
         told: list[Outcome] = []
         pool.submit(post(), told.append)
         await until(lambda: pool.counters.connections_failed)
@@ -221,14 +221,14 @@ async def test_writes_wait_for_a_server_that_comes_back() -> None:
         writer.write(reply(200))
 
     server = RawServer(lambda _: held if len(server.requests) > 1 else reply(200))
-    pool = WritePool(Endpoint(server.url))
+    backoff = Backoff(first=0.05, cap=5.0)
+    pool = WritePool(Endpoint(server.url), backoff=backoff)
     running = asyncio.create_task(pool.request(post()))
     await until(lambda: pool.counters.connections_failed)
     async with server:
         assert (await running).status == 200
-        # And it is trusted again: as many connections as there are writes, none of which waits.
-        assert pool._backoff.next() <= 0.05
-        pool._backoff = Backoff(first=3600.0, cap=3600.0)
+        # And it is trusted again: as many connections as there are writes, without a wait.
+        assert backoff.next() <= 0.05
         many = asyncio.create_task(outcomes(pool, [post(str(number)) for number in range(8)]))
         await server.asked(9)
         release.set()
@@ -236,7 +236,7 @@ async def test_writes_wait_for_a_server_that_comes_back() -> None:
         await pool.close()
 
 
-async def test_connections_that_nobody_needs_are_closed_before_the_server_does(ahead: Callable[[float], None]) -> None:
+async def test_idle_connections_are_closed_before_the_server_closes_them(ahead: Callable[[float], None]) -> None:
     async with pooled(lambda _: reply(200), connections=4) as (pool, server):
         await outcomes(pool, [post(str(number)) for number in range(4)])
         await until(lambda: pool.idle == 4)
@@ -259,13 +259,24 @@ async def test_connections_the_server_closed_while_idle_are_replaced() -> None:
         assert len(server.connections) == 5
 
 
-async def test_a_connection_that_is_about_to_close_carries_nothing_more() -> None:
+async def test_a_connection_that_is_about_to_close_carries_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The write is submitted after the pool has begun to close an idle connection and before the loop reports its end."""
+    told: list[Outcome] = []
+    abort = Connection.abort
+
+    def abort_and_submit(connection: Connection, reason: str) -> None:
+        abort(connection, reason)
+        pool.submit(post(), told.append)
+
     async with pooled(lambda _: reply(200), connections=2) as (pool, server):
         await pool.request(post())
         await until(lambda: pool.idle)
-        pool._idle[-1].abort("idle")
-        assert (await pool.request(post())).status == 200
-        assert len(server.connections) == 2
+        with monkeypatch.context() as patch:
+            patch.setattr(Connection, "abort", abort_and_submit)
+            server.connections[0].write(b"bytes that belong to no request")
+            await until(lambda: pool.opening)
+        assert await pool.drain(60.0)
+        assert [type(each) for each in told] == [Reply] and len(server.connections) == 2
 
 
 async def test_401_fetches_the_credential_once_for_all() -> None:
@@ -303,7 +314,7 @@ async def test_401_again_is_told() -> None:
         assert len(server.requests) == 2
 
 
-async def test_close_tells_everyone_once() -> None:
+async def test_close_gives_each_write_one_outcome() -> None:
     told: list[Outcome] = []
     async with pooled(lambda _: silence, connections=2) as (pool, server):
         for number in range(5):
@@ -318,7 +329,7 @@ async def test_close_tells_everyone_once() -> None:
         assert (pool.waiting, pool.in_flight) == (0, 0)
 
 
-async def test_an_outcome_that_nobody_waits_for_any_more_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_outcome_of_a_cancelled_request_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     release = asyncio.Event()
 
     async def held(_: Request, writer: asyncio.StreamWriter) -> None:
@@ -352,7 +363,7 @@ async def test_a_server_that_accepts_and_hangs_up_is_not_stormed() -> None:
         assert len(server.connections) < 40
 
 
-async def test_a_caller_that_fails_on_its_outcome_harms_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_callback_that_raises_does_not_affect_other_writes(caplog: pytest.LogCaptureFixture) -> None:
     def broken(outcome: Outcome) -> None:
         raise RuntimeError("cannot cope")
 

@@ -31,7 +31,7 @@ async def world(server: ApiServer, tmp_path: Path) -> AsyncIterator[World]:
 
 @pytest.fixture
 def forbidden(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every "403" an API server answered in this test, also those that nobody logs."""
+    """Every "403" an API server answered in this test, also those that no log shows."""
     heard: list[str] = []
 
     def made(error: Forbidden, *given: Any, **named: Any) -> None:

@@ -15,7 +15,7 @@ from navarch.embedded.api.server import ApiServer
 pytestmark = pytest.mark.live
 
 
-async def test_it_only_asks_and_takes_the_lead_from_nobody(server: ApiServer, world: World) -> None:
+async def test_a_dry_run_only_reads_and_does_not_take_the_lease(server: ApiServer, world: World) -> None:
     await world.node("n0", cpu="2")
     heard = audit.listen(server)
     history = await world.watch()

@@ -26,7 +26,7 @@ async def followed(world: World, dry: Scheduler, count: int) -> None:
 
 
 async def test_pods_that_another_scheduler_binds_are_compared(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Somebody else binds pods as the scheduler `theirs`; the dry run watches."""
+    """The test binds pods as the scheduler `theirs`; the dry run watches."""
     caplog.set_level(logging.INFO)
     report = tmp_path / "report.json"
     await world.node("n0", cpu="4")

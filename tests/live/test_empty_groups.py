@@ -1,4 +1,4 @@
-"""Volcano's controller makes the pods of a Job once its group is admitted: by us if the Job names us, else by whom it names."""
+"""Volcano's controller makes the pods of a Job once its group is admitted: by the scheduler that the Job names."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def phase(world: World, name: str) -> str:
 
 
 @pytest.mark.parametrize("policy", [WITH_ENQUEUE, WITHOUT], ids=["enqueue", "none"])
-async def test_a_group_without_pods_is_admitted_by_whom_its_job_names(jobs: World, policy: str) -> None:
+async def test_a_group_without_pods_is_admitted_by_the_scheduler_that_its_job_names(jobs: World, policy: str) -> None:
     world = jobs
     file = world.folder / "policy.yaml"
     file.write_text(policy, encoding="utf-8")

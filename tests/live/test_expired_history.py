@@ -34,7 +34,7 @@ async def test_history_is_compacted_while_a_scheduler_is_cut_off(tmp_path: Path,
             for i in range(3):
                 wire.cut()
                 ours = await world.pod(f"elsewhere-{i}")
-                # To a node that nobody else uses: what two fill together is another test's matter.
+                # To a node of its own: another test fills one node from two schedulers.
                 await world.client.bind("default", f"elsewhere-{i}", uid=ours["metadata"]["uid"], node="elsewhere")
                 await world.pod(f"short-lived-{i}")
                 await world.client.delete(PODS, f"short-lived-{i}", namespace="default", grace_period=0)

@@ -21,21 +21,12 @@ from tests.worlds.live.load import GANGS, SINGLES, load, nodes
 from tests.worlds.live.servers import serve_volcano
 from tests.worlds.live.storms import STORMS
 
+from navarch.embedded.api.errors import ApiError
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import PatchType
-from navarch.kube.errors import Unreachable
 from navarch.kube.resources import LEASES
-from navarch.live.ops.lease import LeaseRecord
 
 pytestmark = pytest.mark.live
-
-
-class _Unreachable:
-    async def read(self) -> LeaseRecord | None:
-        raise Unreachable("the lease is out of reach")
-
-    async def write(self, record: LeaseRecord) -> None:
-        raise Unreachable("the lease is out of reach")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -48,7 +39,7 @@ async def test_the_books_are_right_after_a_storm(server: ApiServer, world: World
         await load(world, rng)
         await STORMS[name](server, world, rng)
         await history.until_bound(4 * len(GANGS) + SINGLES)
-        # Whatever was assumed is seen or forgotten, and nobody is asked for any more.
+        # Whatever was assumed is seen or forgotten, and no outcome is awaited any more.
         await world.eventually(
             lambda: asyncio.sleep(0, (scheduler.assumed.binds, scheduler.assumed.nominations, len(scheduler.resync))),
             lambda left: left == ({}, {}, 0),
@@ -120,14 +111,18 @@ async def test_a_real_api_server_dies_and_comes_back(tmp_path: Path) -> None:
 async def test_a_leader_that_dies_is_followed_and_one_that_leaves_hands_over(server: ApiServer, world: World) -> None:
     history = await nodes(world)
     lease = LeaseOptions(leader_elect=True, lock_namespace="default", lease_duration=12.0, renew_deadline=8.0, retry_period=0.3)
-    async with world.scheduler(**lease) as first:
+    async with world.scheduler(kubeconfig=world.speaking_as("first"), **lease) as first:
         await world.gang("first", 4)
         await history.until_bound(4)
         async with world.scheduler(**lease) as second:
             await world.eventually(lambda: asyncio.sleep(0, second.informers.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
-            assert first.elector is not None
-            first.elector._lock = _Unreachable()  # from now on the leader cannot renew
+
+            async def refuse_renewal(request: web.BaseRequest) -> None:
+                if request.method == "PUT" and "/leases/" in request.path and request.headers.get("Impersonate-User") == "first":
+                    raise ApiError(503, "ServiceUnavailable", "the leader cannot renew its lease")
+
+            server.faults.intercept(refuse_renewal)
             await world.gang("second", 4)
             await history.until_bound(8)
             await world.eventually(lambda: asyncio.sleep(0, second.leading), bool)
@@ -200,7 +195,7 @@ async def test_clocks_that_jump_do_no_harm(server: ApiServer, world: World) -> N
             clock.ahead = ahead
             await world.gang(f"gang{i}", 4)
             await asyncio.sleep(rng.random() * 0.05)
-            # Whoever waits is told so whatever the clock says, and is told again by what it says now.
+            # A waiting pod gets its event whatever the clock says, and again by the new time.
             await world.pod(f"large{i}", cpu="64")
             said = await world.eventually(partial(world.events, f"large{i}"), bool)
             assert said[0][1] == "FailedScheduling"

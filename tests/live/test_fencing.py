@@ -1,6 +1,6 @@
-"""A leader that is stopped in the midst of its writes for longer than its lease lasts, followed by another, and woken up.
+"""A leader that is stopped in the midst of its writes for longer than its lease lasts, followed by another, and continued.
 
-It wakes up with bindings decided, replies to read, and a clock that it has to look at first. By the server's own account it
+It continues with bindings decided, replies to read, and a clock that it has to look at first. By the server's own account it
 sends nothing but questions and looks at the lease from then on.
 """
 
@@ -32,7 +32,7 @@ GANGS = [(f"gang{i}-", 4) for i in range(10)]
 SINGLES = 200
 EVERYTHING = 4 * len(GANGS) + SINGLES
 LEASE = ("--lock-namespace=default", "--lease-duration=12", "--renew-deadline=9", "--retry-period=0.3")
-"""As short as a busy machine allows: whoever leads must not lose it by being slow, and it has to be waited for."""
+"""As short as a busy machine allows: a slow leader must not lose it, and tests wait for its end."""
 PATIENT = LeaseOptions(leader_elect=True, lock_namespace="default", lease_duration=300.0, renew_deadline=200.0)
 """A lease that no slow machine loses."""
 
@@ -141,7 +141,7 @@ async def test_the_lease_is_handed_over_only_when_every_binding_has_its_answer(
 async def test_what_was_not_sent_in_time_is_void_and_the_lease_is_handed_over(
     world: World, server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More bindings than the time to stop allows for: those on the wire get their answers, the others are for whoever comes next."""
+    """More bindings than the time to stop allows for: those on the wire get their answers, the others are left to the next leader."""
     monkeypatch.setattr("navarch.live.scheduler.DRAIN_TIMEOUT", 120.0)
     await world.node("n0", cpu="40")
     history = await world.watch()
@@ -155,7 +155,7 @@ async def test_what_was_not_sent_in_time_is_void_and_the_lease_is_handed_over(
     for i in range(20):
         await world.pod(f"single-{i}")
     async with world.scheduler(**PATIENT, shutdown_timeout=0.5) as scheduler:
-        scheduler.binder.outbox._room = 4
+        scheduler.binder.outbox.room = 4
         await world.eventually(lambda: asyncio.sleep(0, len(scheduler.binder.outbox)), lambda many: many >= 20)
         scheduler.stop()
         await world.eventually(lambda: asyncio.sleep(0, scheduler.binder.outbox.paused), bool)

@@ -1,4 +1,4 @@
-"""Pods that share GPUs, with KAI's binder and without it: the marks that tell on which GPU each sits, and who fits beside whom."""
+"""Pods that share GPUs, with KAI's binder and without it: the marks that say which GPU each uses, and which pods fit together."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_without_a_binder_the_gpus_are_written_with_the_binding(play: Worl
         await sharer(world, "d", "0.6")
         await refusal(world, "d", "1 node(s) didn't have enough resources: GPUs")
     async with world.scheduler(**KAI, bind_requests=False, gpu_sharing="annotations"):
-        # Another scheduler knows from the marks alone who sits where.
+        # Another scheduler knows the GPU of each pod from the marks alone.
         await world.client.delete(PODS, "b", namespace=world.namespace, grace_period=0)
         await sharer(world, "e", "0.5", **{"gpu-fraction-num-devices": "2"})
         await history.until_bound(1, "e")

@@ -73,7 +73,7 @@ async def test_a_gang_is_bound_through_bind_requests(world: World) -> None:
         assert request["spec"]["receivedResourceType"] == "Regular"
         assert request["metadata"]["labels"]["selected-node"] == "n0"
         assert request["metadata"]["ownerReferences"][0]["kind"] == "Pod"
-        # Nobody takes a pod that its binder has in hand for one that waits.
+        # A pod that its binder handles does not count as waiting.
         await gang(world, "next", 1)
         await history.until_bound(4)
     work.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any
 
 import aiohttp
 import pytest
+from click.testing import CliRunner, Result
 from tests.envtest.server import KubeApiServer
 from tests.worlds.deploy.installing import install_on
 from tests.worlds.live.cluster import World
 from tests.worlds.live.servers import real_world
 
+from navarch.cli.main import main
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.errors import NotFound
@@ -91,6 +94,36 @@ async def test_the_pages_of_the_leader_come_through_the_proxy(any_world: World) 
         right = {"data": secret["data"]}
         await world.client.patch(SECRETS, "navarch-pages", right, PatchType.MERGE, namespace=world.namespace)
         assert [each.job for each in (await stale.read(WaitingPage)).jobs] == [f"{world.namespace}/large"]
+
+
+async def typed(world: World, *arguments: str) -> Result:
+    """The command runs its own loop, so it gets a thread."""
+    command = [*arguments, "--kubeconfig", str(world.kubeconfig), "--state", f"{world.namespace}/navarch"]
+    return await asyncio.to_thread(CliRunner().invoke, main, command)
+
+
+async def test_commands_tell_what_the_leader_has(any_world: World) -> None:
+    world = any_world
+    await world.node(f"n-{world.namespace}", cpu="4")
+    await world.pod("large", cpu="9")
+    async with leading(world, world.namespace):
+        pages = LeaderPages(world.client, StateAddress.parse(f"{world.namespace}/navarch"))
+        await world.eventually(
+            lambda: pages.read(WaitingPage),
+            lambda found: any(job.reason is not None and job.last_tried is not None for job in found.jobs),
+        )
+        shown = await typed(world, "jobs", "-n", world.namespace, "-o", "json")
+        (row,) = (each for each in json.loads(shown.stdout)["items"] if each["name"] == "large")
+        explained = await typed(world, "explain", f"{world.namespace}/large", "-o", "json")
+        (note,) = (each for each in json.loads(explained.stdout)["notes"] if each.startswith("the running scheduler: place 1 of 1"))
+        reason = "cannot start: one pod needs 9 CPUs"
+        assert "last tried at" in note and reason in note and row["why"].startswith(reason), (row, note)
+
+        await world.client.delete(SECRETS, "navarch-pages", namespace=world.namespace)
+        shown = await typed(world, "jobs", "-n", world.namespace)
+        assert shown.exit_code == 0 and "large" in shown.stdout, shown.output
+        explained = await typed(world, "explain", f"{world.namespace}/large")
+        assert explained.exit_code == 0 and "the running scheduler" not in explained.output, explained.output
 
 
 async def test_a_caller_without_the_key_is_refused_at_the_endpoint(world: World) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.worlds.live.cluster import World, end
+from tests.worlds.live.cluster import EVENTS, World, end
 
 pytestmark = pytest.mark.live
 
@@ -56,6 +56,12 @@ async def test_each_profile_judges_the_pods_of_its_name(any_world: World) -> Non
         await world.pod("packed", cpu="1", scheduler="pack")
         await world.pod("spread", cpu="1", scheduler="spread")
         await history.until_bound(3)
+
+        async def controllers() -> dict[str, str]:
+            said = (await world.client.list(EVENTS, namespace=world.namespace)).items
+            return {each["regarding"]["name"]: each["reportingController"] for each in said if each["reason"] == "Scheduled"}
+
+        await world.eventually(controllers, lambda found: found == {"first": "spread", "packed": "pack", "spread": "spread"})
     found = {task.name: task.node for task in history.tasks.values()}
     assert found == {"first": fuller, "packed": fuller, "spread": emptier}
     assert history.broken == []

@@ -1,4 +1,4 @@
-"""Volcano's queues as a tree, where nobody but us runs: no root is made for it, parents show what is below them, mistakes are told."""
+"""Volcano's queues as a tree, without Volcano's controllers: no root is made, parents show sums of subtrees, mistakes are told."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a recorded case says of every PodGroup that found no place, beside what the engine notes on the same job.
 
 KAI keeps what it noted on a PodGroup in the whole cycle, in attempts that were only simulated too: a victim that found no other
-place in a scenario has "Unable to schedule pod" on it, although nobody refused it anything. Such notes are told apart; what is
+place in a scenario has "Unable to schedule pod" on it, although nothing refused it. Such notes are told apart; what is
 left are refusals, and they are compared letter by letter.
 """
 

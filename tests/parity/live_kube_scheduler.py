@@ -139,7 +139,7 @@ class LiveCases:
 
 
 @contextmanager
-def kube_scheduler(server: KubeApiServer) -> Iterator[None]:
+def kube_scheduler(server: KubeApiServer) -> Iterator[subprocess.Popen[bytes]]:
     binary = assets.find().scheduler
     if binary is None:
         raise assets.Unavailable("no kube-scheduler: run `make envtest` (needs Go)")
@@ -148,7 +148,7 @@ def kube_scheduler(server: KubeApiServer) -> Iterator[None]:
     with (server.folder / "kube-scheduler.log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         try:
-            yield
+            yield process
         finally:
             process.kill()
             process.wait(timeout=60)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.parity.kai_counts import COUNTS, ONE_CYCLE
-from tests.parity.recorded import ABSENT, PROJECT, cases_in, parity_root
-from tests.parity.volcano_judge import PLUGIN_OF
+from tests.parity.kai_counts import COUNTS, CYCLES, has_order, has_shares
+from tests.parity.recorded import ABSENT, PROJECT, cases_in, cases_of, parity_root
+from tests.parity.volcano_judge import DIFFERENT, PLUGIN_OF
 
 from navarch.installed import installed
 
@@ -28,6 +28,15 @@ def recorded(*files: str) -> int:
     return sum(len(cases_in(path)) for path in paths)
 
 
+def test_cycles_and_probes_of_volcano() -> None:
+    cases = cases_of("volcano")
+    if not cases:
+        pytest.skip(ABSENT)
+    assert documented("whole cycles") == (len(cases), str(len(cases) - len(DIFFERENT)))
+    probes = sum(file in ("probes", "random") and bool(case["expect"].get("probe")) for file, _, case in cases)
+    assert documented("probes") == (probes, str(probes))
+
+
 @pytest.mark.parametrize(("file", "plugin"), [(f, p) for f, p in sorted(PLUGIN_OF.items()) if p in installed().catalogue().plugins])
 def test_cycles_of_further_plugins_of_volcano(file: str, plugin: str) -> None:
     count = recorded(f"volcano-plugins/{file}")
@@ -35,12 +44,21 @@ def test_cycles_of_further_plugins_of_volcano(file: str, plugin: str) -> None:
 
 
 def test_cycles_of_kai() -> None:
-    files = (*ONE_CYCLE, "integration")
-    count = recorded(*(f"kai/{file}" for file in files))
+    count = recorded(*(f"kai/{file}" for file in CYCLES))
     assert documented("cases, one cycle or several") == (count, str(count))
-    for file in ("random", "random-2", "reclaim", "allocate"):
+    for file in CYCLES:
         count = recorded(f"kai/{file}")
         assert f"{file} {count} of {count}" in " ".join(PAGE.split()), file
+
+
+def test_orders_and_shares_of_kai() -> None:
+    paths = [parity_root() / "kai" / f"{file}.jsonl" for file in CYCLES]
+    if not all(path.exists() for path in paths):
+        pytest.skip(ABSENT)
+    cases = [case for path in paths for case in cases_in(path)]
+    for row, has in (("orders of jobs and victims", has_order), ("cycles' fair shares", has_shares)):
+        count = sum(map(has, cases))
+        assert documented(row) == (count, str(count))
 
 
 def test_texts_of_kai() -> None:

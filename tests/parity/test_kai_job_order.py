@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.parity.kai_counts import CYCLES, has_order
 from tests.parity.kai_session import Case, session_of
 from tests.parity.recorded import recorded_cases
 
 from navarch.actions.kai.queue_forest import QueueForest
 from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.job import Job
-
-FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random", "random-2")
-
-
-def has_order(case: Case) -> bool:
-    return bool(case.get("jobOrder")) and case.get("replayed", True)
 
 
 def names(forest: QueueForest) -> list[str]:
@@ -24,7 +19,7 @@ def names(forest: QueueForest) -> list[str]:
     return out
 
 
-@pytest.mark.parametrize("case", [case for name in FILES for case in recorded_cases(f"kai/{name}.jsonl", has_order)])
+@pytest.mark.parametrize("case", [case for name in CYCLES for case in recorded_cases(f"kai/{name}.jsonl", has_order)])
 def test_order_of_jobs(case: Case) -> None:
     session = session_of(case)
     jobs = session.all_jobs()

@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 import pytest
+from tests.parity.kai_counts import CYCLES, has_shares
 from tests.parity.recorded import recorded_cases
 
 from navarch.apis.dialect import Settings
@@ -18,17 +19,10 @@ from navarch.plugins.kai.amounts import RESOURCES
 from navarch.plugins.kai.proportion.plugin import KaiProportion
 
 Case = dict[str, Any]
-FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random", "random-2")
 POLICY = {"compat": "kai", "actions": "allocate", "tiers": [{"plugins": [{"name": "proportion"}]}]}
 
 
-def has_shares(case: Case) -> bool:
-    """Cases without the plugin recorded what another case left behind; two were recorded before their objects were read."""
-    plugins = {plugin["name"] for tier in case["conf"]["tiers"] for plugin in tier["plugins"]}
-    return "proportion" in plugins and bool(case.get("fairShare")) and case.get("replayed", True)
-
-
-CASES = [case for name in FILES for case in recorded_cases(f"kai/{name}.jsonl", has_shares)]
+CASES = [case for name in CYCLES for case in recorded_cases(f"kai/{name}.jsonl", has_shares)]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,7 +1,7 @@
 """Every recorded cycle of Volcano, decided by Navarch under `compat: volcano` and judged as the recordings' README says.
 
 Two marks a case: the decisions (binds, evictions, promises), and the PodGroups' phases and conditions. The few that differ are
-listed below with the reason, and in docs/parity.md; each is expected to differ, so that the list stays honest.
+listed in `volcano_judge` with the reason, and in docs/parity.md; each is expected to differ, so that the list stays honest.
 """
 
 from __future__ import annotations
@@ -11,17 +11,9 @@ from typing import Any
 
 import pytest
 from tests.parity.recorded import Case, cases_of, skipped
-from tests.parity.volcano_judge import judged, judged_groups, outcome_of, policy_of
+from tests.parity.volcano_judge import DIFFERENT, judged, judged_groups, outcome_of, policy_of
 
 import navarch
-
-_PVC = ("actions-allocate", "pkg/scheduler/actions/allocate.TestAllocateWithPVC")
-DIFFERENT: dict[tuple[str, str, str], str] = {
-    (*_PVC, "static pv matched and node with enough resources"): (
-        "recorded where the binder is called, which waits for volumes that no controller binds there; we decide the bind"
-    ),
-}
-"""(file, suite, name) -> why the decision differs."""
 
 
 def cases() -> list[Any]:

@@ -8,6 +8,13 @@ from typing import Any
 from tests.parity.recorded import Case
 
 Outcome = dict[str, Any]
+_PVC = ("actions-allocate", "pkg/scheduler/actions/allocate.TestAllocateWithPVC")
+DIFFERENT: dict[tuple[str, str, str], str] = {
+    (*_PVC, "static pv matched and node with enough resources"): (
+        "recorded where the binder is called, which waits for volumes that no controller binds there; we decide the bind"
+    ),
+}
+"""(file, suite, name) -> why the decision differs."""
 PLUGIN_OF = {
     "deviceshare": "deviceshare",
     "extender-protocol": "extender",

@@ -232,7 +232,7 @@ def test_equal_input_in_any_order_gives_equal_output(seed: int) -> None:
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_one_change_at_a_time_ends_where_a_fresh_start_does(seed: int) -> None:
-    """The mirror fed change by change equals one built afresh, in every figure and every decision."""
+    """A cluster fed change by change equals one built afresh, in every figure and every decision."""
     history, chosen = History(seed), policy("navarch")
     live = history.cluster()
     for number in range(3):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.reference.cluster import Cluster
 from tests.reference.device_allocation import Impossible, allocate
-from tests.worlds.random_device_clusters import DeviceMaker
+from tests.worlds.random_device_clusters import DeviceMaker, extended_claim
 
 import navarch
 from navarch.model.quantity import parse_value
@@ -29,7 +29,8 @@ def told(record: Any) -> dict[str, list[Object]]:
                 result["shareID"] = "made"
                 result["consumedCapacity"] = {name: parse_value(amount) for name, amount in device.consumed}
             results.append(result)
-        found[each.claim.removeprefix("default/")] = results
+        name = each.claim.removeprefix("default/")
+        found[f"{name} {each.uid.removeprefix('default/')}" if each.extended else name] = results
     return found
 
 
@@ -47,7 +48,9 @@ def check(seed: int) -> int:
     cluster = Cluster(kinds["Node"], (), [each for each in objects if each["kind"] not in ("Node", "Pod")])
     for pod in kinds["Pod"]:
         name = pod["metadata"]["name"]
-        mine = [claims[each["resourceClaimName"]] for each in pod["spec"]["resourceClaims"]]
+        mine = [claims[each["resourceClaimName"]] for each in pod["spec"].get("resourceClaims") or ()]
+        extended = extended_claim(pod)
+        mine += [extended] if extended is not None else []
         possible = {}
         for node in nodes:
             try:
@@ -60,8 +63,11 @@ def check(seed: int) -> int:
             expected = possible[binds[name]]
             assert expected is not None, f"seed {seed}: {name} cannot be on {binds[name]}"
             for claim, results in zip(mine, expected):
-                assert got[claim["metadata"]["name"]] == results, f"seed {seed}, {name}"
+                of = claim["metadata"]["name"]
+                assert got[of if claim is not extended else f"{of} {name}"] == results, f"seed {seed}, {name}"
                 claim["status"] = {"allocation": {"devices": {"results": results}}}
+                if claim is extended:
+                    cluster.objects.append({"kind": "ResourceClaim", **claim})
     return len(binds)
 
 

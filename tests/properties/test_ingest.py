@@ -155,7 +155,7 @@ def with_siblings(objects: Objects, rng: random.Random) -> Objects:
             for number in range(rng.randint(0, 3)):
                 name = f"{made['metadata']['name']}-{number}"
                 labels = dict(made["metadata"].get("labels") or {}) | ({"own": name} if rng.random() < 0.2 else {})
-                metadata = {**made["metadata"], "name": name, "uid": name, "labels": labels}
+                metadata = {**made["metadata"], "name": name, "uid": f"{made['metadata']['uid']}-{number}", "labels": labels}
                 metadata["creationTimestamp"] = f"2026-01-01T00:00:{rng.randrange(60):02d}Z"
                 spec, status = dict(made["spec"]), dict(made.get("status") or {})
                 if spec.get("nodeName") and rng.random() < 0.5:

@@ -1,4 +1,4 @@
-"""What must hold of every cycle over a tree of queues, whatever the cluster: gangs whole, limits kept, nobody evicted in vain."""
+"""What must hold of every cycle over a tree of queues, whatever the cluster: gangs whole, limits kept, no eviction in vain."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def overfull(session: Session) -> list[str]:
 @settings(max_examples=150, deadline=None)
 @given(SEEDS, st.sampled_from(("strict", "kai")))
 @example(8462, "kai")  # promises are evicted and given back: a GPU is hidden twice on a node that has none left
-@example(120142, "kai")  # a gang is evicted, and comes next in the line of those who may evict
+@example(120142, "kai")  # a gang is evicted, and is the next that may evict
 @example(700052, "kai")  # a gang lost its minimum in reclaim; preempt moves the one that it had to spare
 def test_gangs_are_whole_and_nodes_hold_what_they_have(seed: int, compat: str) -> None:
     session = finished(kai_world(seed), STRICT if compat == "strict" else KAI)
@@ -92,7 +92,7 @@ def _gpus(session: Session, world: KaiWorld) -> Counter[str]:
 
 @settings(max_examples=100, deadline=None)
 @given(SEEDS, st.sampled_from(("strict", "kai")))
-def test_whom_consolidation_moves_gets_a_place(seed: int, compat: str) -> None:
+def test_every_pod_that_consolidation_moves_gets_a_place(seed: int, compat: str) -> None:
     world = kai_world(seed)
     only = load({**PRESETS["kai"], "compat": compat, "actions": "allocate, consolidation"}, installed().catalogue(), "test")
     record = decide(world.cluster.snapshot(), only, installed(), NOW)

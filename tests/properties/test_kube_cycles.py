@@ -1,7 +1,7 @@
 """Whole cycles of the kube-scheduler preset against a plain loop over the slow reference: one pod after the other.
 
 Where the reference allows several nodes of equal standing, the first by name is taken, as the preset promises. Victims stay on
-their nodes for the rest of the cycle, being deleted; promised nodes count for those who come later.
+their nodes for the rest of the cycle, being deleted; promised nodes count for later pods.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def test_a_cycle_decides_what_the_reference_decides(seed: int) -> None:
 
 
 def profile(mark: str, plugins: Sequence[PluginOption]) -> Profile:
-    """The preset's, with plugins of its own: each has an argument that nobody reads."""
+    """The preset's, with plugins of its own: each has an argument that no rule reads."""
     marked = (replace(option, arguments={**option.arguments, "mark": mark}) for option in plugins)
     return Profile(tuple(marked), POLICY.configurations["schedule"])
 

@@ -84,7 +84,7 @@ def test_filters_and_scores_are_the_references(seed: int) -> None:
 @example(5052)  # a claim of the same name in another namespace leaves with its pod
 @example(1177772)  # two pods name the exclusive claim: the first of them may come back
 @example(3171192063)  # a pod that is leaving already was never counted, and yet a dry run counts it away
-@example(3391199904)  # who comes back in a dry run takes no volume
+@example(3391199904)  # a pod that comes back in a dry run takes no volume
 @given(seeds)
 def test_victims_are_the_references(seed: int) -> None:
     case = Maker(seed).case(volumes=seed % 4 == 0)

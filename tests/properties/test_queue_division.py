@@ -1,4 +1,4 @@
-"""Whatever queues ask for: nobody gets more than asked or allowed, nothing is given twice, nothing wanted is left over."""
+"""Whatever queues request: none gets more than requested or allowed, nothing is given twice, nothing wanted is left over."""
 
 from __future__ import annotations
 

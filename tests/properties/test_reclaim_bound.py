@@ -1,4 +1,4 @@
-"""What `most_taken` says is never less than what `may_take` lets go, whoever is chosen."""
+"""`most_taken` is an upper bound of what `may_take` permits, for any choice of victims."""
 
 from __future__ import annotations
 

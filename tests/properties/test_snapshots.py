@@ -1,4 +1,4 @@
-"""A snapshot made out of the one before, of which only the changed rows are copied, is the snapshot that a full copy would be."""
+"""A snapshot that copies only the changed rows of the one before equals a full copy."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_every_gang_that_is_below_its_minimum_is_among_those_that_may_be(seed: i
 
 
 def _nothing_is_kept_back(cluster: Cluster, out: list[int], policy: Policy = POLICY) -> None:
-    """Who is left out of a short report has nothing new to say in a full one."""
+    """A job that a short report leaves out has no news in a full one."""
     reports = []
     for report_all in (False, True):
         snapshot = cluster.snapshot()

@@ -1,4 +1,4 @@
-"""DefaultPreemption: whom to ask to leave, and on which node."""
+"""DefaultPreemption: the victims and the node."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def split_by_budget(cluster: Cluster, pods: Sequence[Object]) -> tuple[list[Obje
 def dry_run(
     cluster: Cluster, pod: Object, node_name: str, plugins: Sequence[str] | None = None, args: Args = DEFAULT_ARGS
 ) -> Candidate | Status:
-    """Take everyone less important off the node, then let back whom the pod can live with."""
+    """Remove every less important pod from the node, then put back those beside which the pod fits."""
     filtering = Filtering(cluster.copy(), pod, plugins, args)
     node = cluster.nodes[node_name]
     lesser = sorted((p for p in cluster.pods_on(node_name) if priority_of(p) < priority_of(pod)), key=importance)

@@ -161,6 +161,12 @@ def test_navarch_plan_is_the_function_and_costs_nothing_until_called() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+def test_a_plan_without_extenders_needs_no_http_client() -> None:
+    """It would take longer to import than all else."""
+    script = "import sys, navarch; navarch.plan([]); sys.exit('aiohttp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
 def test_what_was_evicted_comes_back_and_a_promise_is_kept() -> None:
     policy = {
         "actions": "allocate, preempt",

@@ -1,7 +1,7 @@
 """The first hour of a platform engineer: what is typed, and what a terminal of 80 columns and 24 lines shows.
 
 The story: check the policy file of the scheduler in charge, try Navarch beside it, compare, install it, look at what it publishes,
-read recordings, and remove it again. In between come the mistakes that everybody makes once."""
+read recordings, and remove it again. In between come common mistakes."""
 
 from __future__ import annotations
 

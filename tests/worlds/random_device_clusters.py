@@ -8,13 +8,20 @@ from typing import Any
 from navarch.testing.builders import node, pod
 
 Object = dict[str, Any]
+IN_MEMORY = "<extended-resources>"
 API = "resource.k8s.io/v1"
 DRIVER = "d.example.com"
+EXTENDED = {"any": "deviceclass.resource.kubernetes.io/any", "fast": "example.com/fast"}
+"""Class -> the extended resource by which pods can ask for it."""
 
 
 class DeviceMaker:
-    def __init__(self, seed: int) -> None:
+    """`partitions`: some devices consume counters of their pool. `repeats`: several devices of one request may have to differ."""
+
+    def __init__(self, seed: int, *, partitions: bool = True, repeats: bool = True) -> None:
         self.draw = Random(seed)
+        self.repeats = repeats
+        self.kinds = ("plain", "plain", "partitions", "shared", "shared partitions") if partitions else ("plain", "shared")
 
     def case(self, pods: int = 4) -> list[Object]:
         """Nodes, classes, slices, then claims and pods. Pods have different priorities; the first has the highest."""
@@ -22,6 +29,7 @@ class DeviceMaker:
         names = [f"n{number}" for number in range(draw.randint(1, 4))]
         objects: list[Object] = [dict(node(name).cpu(32).label("rack", draw.choice("ab"))) for name in names]
         objects += [self._class("any", ""), self._class("fast", f'device.attributes["{DRIVER}"].model == "a"')]
+        objects[-1]["spec"]["extendedResourceName"] = EXTENDED["fast"]
         alike = [self._pool_kind() for _ in range(2)]
         for name in names:
             objects += self._pool(name, {"nodeName": name}, draw.choice([*alike, self._pool_kind()]))
@@ -40,7 +48,7 @@ class DeviceMaker:
     def _pool_kind(self) -> list[Object]:
         """Devices of one pool; the counters they consume come first."""
         draw = self.draw
-        kind = draw.choice(("plain", "plain", "partitions", "shared", "shared partitions"))
+        kind = draw.choice(self.kinds)
         counters = {"memory": {"value": str(draw.choice((4, 8)))}, "engines": {"value": "3"}}
         made: list[Object] = [{"sharedCounters": [{"name": "card", "counters": counters}]}] if "partitions" in kind else []
         for number in range(draw.randint(1, 4)):
@@ -56,7 +64,7 @@ class DeviceMaker:
                     used["engines"] = {"value": str(draw.randint(1, 2))}
                 device["consumesCounters"] = [{"counterSet": "card", "counters": used}]
             if "shared" in kind or draw.random() < 0.2:
-                device["capacity"] = {"memory": self._capacity()}
+                device["capacity"] = {"memory": self._capacity() if "shared" in kind else {"value": "8"}}
             if "shared" in kind:
                 device["allowMultipleAllocations"] = True
             made.append(device)
@@ -67,7 +75,7 @@ class DeviceMaker:
         found: Object = {"value": str(draw.choice((8, 12)))}
         policy = draw.choice(("none", "range", "values", "default"))
         if policy == "range":
-            found["requestPolicy"] = {"default": "2", "validRange": {"min": "2", "max": "10", "step": "2"}}
+            found["requestPolicy"] = {"default": "2", "validRange": {"min": "2", "max": "8", "step": "2"}}
         elif policy == "values":
             found["requestPolicy"] = {"default": "4", "validValues": ["1", "4", "6"]}
         return found
@@ -101,9 +109,19 @@ class DeviceMaker:
                 devices["constraints"] = [{kind: f"{DRIVER}/{draw.choice(('numa', 'model', 'index'))}"}]
                 if draw.random() < 0.4:
                     devices["constraints"][0]["requests"] = ["r0"]
+                if kind == "distinctAttribute" and not self.repeats:
+                    for body in (each.get("exactly") or {} for each in requests):
+                        body.update({"count": 1} if "count" in body else {})
             metadata = {"name": name, "namespace": "default", "uid": name}
             made.append({"apiVersion": API, "kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}})
         user = dict(pod(f"p{number}").cpu("1").priority(priority))
+        if draw.random() < 0.2:
+            amount = {EXTENDED[draw.choice(("any", "fast"))]: str(draw.choice((1, 1, 2)))}
+            resources = user["spec"]["containers"][0]["resources"]
+            resources["requests"] |= amount
+            resources["limits"] = amount
+            if draw.random() < 0.7:
+                return [user]
         user["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": name} for name in names]
         return [*made, user]
 
@@ -130,6 +148,18 @@ class DeviceMaker:
         if draw.random() < 0.2:
             found["tolerations"] = [{"key": "broken", "operator": "Exists"}]
         return found
+
+
+def extended_claim(user: Object) -> Object | None:
+    """The claim that stands for the extended resources of such a pod."""
+    resources = user["spec"]["containers"][0]["resources"]
+    asked = {name: device_class for device_class, name in EXTENDED.items() if name in resources["requests"]}
+    requests = []
+    for resource, device_class in asked.items():
+        place = sorted(resources["requests"]).index(resource)
+        exactly = {"deviceClassName": device_class, "count": int(resources["requests"][resource])}
+        requests.append({"name": f"container-0-request-{place}", "exactly": exactly})
+    return {"metadata": {"name": IN_MEMORY}, "spec": {"devices": {"requests": requests}}} if requests else None
 
 
 def _rack(value: str) -> Object:

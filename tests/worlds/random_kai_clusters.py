@@ -19,7 +19,7 @@ class KaiWorld:
     rng: random.Random
     cluster: Cluster = field(default_factory=Cluster)
     free: dict[str, int] = field(default_factory=dict)
-    """Node -> whole GPUs that nobody holds."""
+    """Node -> whole free GPUs."""
     room: dict[str, int] = field(default_factory=dict)
     shared: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Node -> its shared GPU and the thousandths of it that are free."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from navarch.engine.topology.domains import NOWHERE
 from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
 
+_ENDLESS = 1 << 40
+"""More tasks than any domain takes."""
 _ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 PlaceTasks = Callable[[Job, list[int], Statement, SubJob, int], object]
 """Places a part's tasks (from the end of the list) in a domain until the part is ready."""
@@ -74,6 +77,10 @@ def remaining_work(job: Job, waiting: Sequence[int]) -> RemainingWork:
 
 
 class DomainSearch:
+    prunes: ClassVar[bool] = True
+    """Skip domains that a bound shows to fail, and rank domains without a trial where possible. False: try each of them, which must
+    give the same result."""
+
     def __init__(self, session: Session, place: PlaceTasks) -> None:
         self.session = session
         self._place = place
@@ -147,7 +154,7 @@ class DomainSearch:
     def _ranked(self, work: RemainingWork, domains: list[int], seen: set[int]) -> list[int] | None:
         """The domains best first, where the order is known without a trial: the job has one part, and every domain inside them was
         tried before without success. None: each domain must be tried."""
-        if len(work.parts) != 1 or len(domains) < 2:
+        if not self.prunes or len(work.parts) != 1 or len(domains) < 2:
             return None
         part, session = work.parts[0], self.session
         for domain in domains:
@@ -198,7 +205,7 @@ class DomainSearch:
 
     def _is_hopeless(self, job: Job, work: RemainingWork) -> bool:
         """Whether so many parts failed that the remaining parts cannot reach the minimum."""
-        if not self.session.implementing(SubJobMissing):
+        if not self.prunes or not self.session.implementing(SubJobMissing):
             return False
         left = {sub.name for sub in work.parts}
         for policy in job.spec.sub_groups:
@@ -237,7 +244,7 @@ class DomainSearch:
     def _scores_depend_on_rivals(self, sub: SubJob) -> bool:
         """Whether scores of domains depend on which of them fit: domains with equal scores are ranked by the tasks of the part that
         they hold. This matters where whole solutions are compared by score."""
-        return self.session.domains.of_part(sub) != NOWHERE
+        return not self.prunes or self.session.domains.of_part(sub) != NOWHERE
 
     def _fits(self, job: Job, sub: SubJob, tasks: list[int], domain: int, statement: Statement) -> bool:
         mark = statement.save_point()
@@ -285,6 +292,8 @@ class DomainSearch:
     def _room(self, tasks: Iterable[int]) -> IntArray:
         """For each domain, an upper bound on how many of the tasks it can take."""
         session = self.session
+        if not self.prunes:
+            return np.full(len(self._tree), _ENDLESS)
         kinds: dict[int, TaskClass] = {}
         counts: Counter[int] = Counter()
         for task in tasks:  # classes of one shape compete for the same room

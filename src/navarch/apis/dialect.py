@@ -51,7 +51,7 @@ class Settings(Struct, frozen=True):
     """A job that names no queue belongs to the queue of its namespace."""
     default_queue: str = "default"
     shadow_groups: bool = True
-    """Make a group in memory for pods that have none."""
+    """Make a group in memory for pods that have none. False: only where a disruption budget has their controller."""
     imply_queues: bool = True
     """The queue `default` exists even without an object (`root` exists wherever there are Volcano Queues)."""
     absent_priority: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,27 +15,27 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
+from navarch.cli.cluster.leader import leaders_view
 from navarch.cli.cluster.source import read_source
 from navarch.cli.cluster.state_option import state_option
 from navarch.cli.history_file import history_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
-from navarch.cli.plan import fail, moment
+from navarch.cli.plan import collector_paused, fail, moment
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.cli.tables.explanation import show_explanation, show_node, show_queue
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
-from navarch.explanation.explain import Reading, reading
-from navarch.explanation.explain import explain as explain_job
+from navarch.explanation.explain import Reading, explain_read, reading
 from navarch.explanation.names import NotFound, near
 from navarch.explanation.node_report import explain_node
 from navarch.explanation.queues import explain_queue
 from navarch.explanation.recorded import explain_recorded
 from navarch.explanation.result import Explanation, NodeExplanation, QueueExplanation
 from navarch.installed import installed
-from navarch.job_history import HistoryError
+from navarch.job_history import HistoryError, read_history
 from navarch.kube.errors import ConfigError, KubeError
 from navarch.offline.node_metrics import metrics_file
 from navarch.offline.plan import PlanError
@@ -119,7 +120,10 @@ def explain(
                     read(record), name, policy, trials, seconds, plugin_dirs=plugin_dirs, progress=progress, history=history or ()
                 )
             else:
-                source = read_source(paths, cluster or not paths, kubeconfig, context, StateAddress.parse(state), scheduler_names, now)
+                address = StateAddress.parse(state)
+                source = read_source(
+                    paths, cluster or not paths, kubeconfig, context, address, scheduler_names, now, with_waiting=True
+                )
                 running = running_policy(policy, source.state, installed(plugin_dirs))
                 source.notes += running.notes
                 namespace_as_queue = namespace_as_queue or running.parameters.namespace_as_queue
@@ -128,7 +132,8 @@ def explain(
                     raise PlanError(source.unread)
                 going = keep_going or cluster or not paths  # objects of a cluster are not the user's to mend
                 kind, _, rest = name.partition("/")
-                if kind in ("queue", "node") and rest:
+                past = read_history(history) if history is not None else ()
+                with collector_paused():
                     heap = reading(
                         source.documents,
                         running.policy,
@@ -142,27 +147,14 @@ def explain(
                         pool,
                         ask_extenders,
                     )
+                gc.freeze()  # what was read stays: a collection during the search would look at all of it
+                if kind in ("queue", "node") and rest:
                     found = _of_queue(heap, rest) if kind == "queue" else _of_node(heap, rest)
                     found.notes += heap.rules.not_asked
                 else:
-                    found = explain_job(
-                        source.documents,
-                        name,
-                        running.policy,
-                        source.now,
-                        trials,
-                        seconds,
-                        scheduler_names=source.scheduler_names,
-                        keep_going=going,
-                        namespace_as_queue=namespace_as_queue,
-                        node_pool_label_key=pool_key,
-                        partition_label_value=pool,
-                        plugin_dirs=plugin_dirs,
-                        metrics=loads,
-                        progress=progress,
-                        history=history or (),
-                        ask_extenders=ask_extenders,
-                    )
+                    found = explain_read(heap, name, trials, seconds, progress=progress, history=past)
+                    known = source.waiting.jobs if source.waiting is not None else ()
+                    found.notes += [leaders_view(each) for each in known if each.job == found.job][:1]
                 found.notes += source.notes
     except ConfigError as error:
         raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None

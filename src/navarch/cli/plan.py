@@ -17,9 +17,11 @@ from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
+from navarch.cli.policy.shard_option import shard_option, shard_policy
 from navarch.cli.tables.plan import show
 from navarch.cli.watched_files import watched
 from navarch.engine.policy import PRESETS, Policy, PolicyError
+from navarch.engine.policy.kai_shard import GROUP
 from navarch.engine.registry import RegistrationError
 from navarch.explanation.policy_difference import PolicyDifference, policy_difference
 from navarch.offline.inputs import read_moment
@@ -36,6 +38,7 @@ Examples:
   navarch plan -f cluster/ -f new-job.yaml --cycles 3 -o json
   navarch plan -f examples/two-queues.yaml --diff volcano
   navarch plan -f cluster/ --policy usage.yaml --metrics load.yaml
+  navarch plan -f cluster/ --shard default     # as KAI's scheduler of that SchedulingShard
 """
 
 
@@ -71,6 +74,7 @@ def collector_paused() -> Iterator[None]:
     metavar="FILE|PRESET",
     help=f"One of {', '.join(PRESETS)}, or a file.  [navarch; with --cluster that of the running scheduler]",
 )
+@shard_option("in the input, or in the file of --policy,")
 @click.option("--cycles", type=click.IntRange(min=1), default=1, show_default=True, help="How many cycles to run.")
 @click.option(
     "--scheduler-name",
@@ -97,6 +101,7 @@ def plan(
     context: str | None,
     state: str,
     policy: str | None,
+    shard: str,
     cycles: int,
     scheduler_names: tuple[str, ...],
     now: float | None,
@@ -124,17 +129,24 @@ def plan(
     check_node_pool(node_pool_label_key, partition_label_value)
     asked = policy or "navarch"
     chosen: str | Policy = asked
+    of_shard: Policy | None = None
     names: Sequence[str] | None = scheduler_names or None
     if cluster:
         from navarch.cli.cluster.planned_cluster import planned_cluster
 
-        found = planned_cluster(paths, policy, kubeconfig, context, state, scheduler_names, now, plugin_dirs)
+        found = planned_cluster(paths, policy, shard, kubeconfig, context, state, scheduler_names, now, plugin_dirs)
         documents, unread, names, now = found.source.documents, found.source.unread, found.source.scheduler_names, found.source.now
         chosen, namespace_as_queue = found.running.policy, namespace_as_queue or found.running.parameters.namespace_as_queue
         node_pool_label_key, partition_label_value = found.running.node_pool(node_pool_label_key, partition_label_value)
         keep_going = True  # objects of a cluster are not the user's to mend
     else:
         documents, unread = read_paths(paths)
+        try:
+            of_shard = shard_policy(policy, shard, documents, plugin_dirs)
+        except PolicyError as error:
+            tell(error, policy or "the input", plugin_dirs)
+            raise SystemExit(MISTAKES) from None
+        chosen = of_shard or chosen
     try:
         loads = metrics_file(metrics) if metrics else None
     except ObjectError as error:
@@ -142,7 +154,7 @@ def plan(
     try:
         if unread and not keep_going:
             # Report the mistakes of the other files as well, then fail.
-            rest = run_plan(documents, asked, keep_going=True, plugin_dirs=plugin_dirs)
+            rest = run_plan(documents, chosen, keep_going=True, plugin_dirs=plugin_dirs)
             raise PlanError(unread + rest.mistakes)
 
         def planned(chosen: str | Policy) -> Plan:
@@ -177,6 +189,8 @@ def plan(
         if failed is None:
             raise  # not from a plugin: a bug report needs the traceback
         raise click.ClickException(f"a plugin failed: {failed}") from error
+    if of_shard is not None:
+        result.ignored = {kind: count for kind, count in result.ignored.items() if not kind.startswith(GROUP)}
     _remark(result, [*unread, *result.mistakes])
     if not any(each.manifest.get("kind") == "Node" for each in documents):
         click.echo("no Node is in the input: nothing can be placed", err=True)

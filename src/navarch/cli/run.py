@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
 import os
 import signal
 import socket
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +18,19 @@ from navarch.cli.cluster.metrics_names_option import metrics_names_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import plugin_dirs_option
-from navarch.engine.policy import PolicyError
+from navarch.cli.policy.shard_option import shard_option
+from navarch.engine.policy import PolicyError, load
 from navarch.engine.registry import RegistrationError
 from navarch.kube.auth.incluster import in_cluster
-from navarch.kube.connect import connect
-from navarch.kube.errors import ConfigError
+from navarch.kube.connect import Endpoint, connect
+from navarch.kube.errors import ConfigError, KubeError
 from navarch.live.ops.election import check_times
+from navarch.live.ops.event_loop import run_in_event_loop
+from navarch.live.ops.log_lines import log_to_stderr
 from navarch.live.settings import RunOptions
 from navarch.version import version
 
 log = logging.getLogger("navarch")
-
-
-FIELDS = ("pod", "node", "job", "queue", "cycle", "reason")
-"""Fields of JSON log lines, where a line concerns one of them."""
 
 
 class Seconds(click.FloatRange):
@@ -59,21 +55,20 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--context", help="Context of the kubeconfig.")
 @click.option(
     "--policy",
-    default="navarch",
-    show_default=True,
     metavar="FILE|PRESET",
-    help="Policy to run; a file is read again when it changes.",
+    help="Policy to run; a file is read again when it changes.  [default: navarch]",
 )
+@shard_option("in the cluster, or in the file of --policy,")
 @click.option(
     "--scheduler-name",
     "scheduler_names",
     multiple=True,
-    help="spec.schedulerName to serve; may repeat.  [default: navarch]",
+    help="spec.schedulerName to serve; may repeat.  [default: navarch; with --shard the name of KAI's Config]",
 )
 @click.option("--listen", default="0.0.0.0:8080", show_default=True, metavar="ADDR", help="Health and metrics; empty for none.")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One leader among replicas.")
 @click.option("--lock-namespace", default="", help="Namespace of the Lease for leader election.  [default: our own]")
-@click.option("--lock-name", default="navarch", show_default=True, help="Its name; those that share one take turns.")
+@click.option("--lock-name", help="Its name; those that share one take turns.  [default: navarch; with --shard navarch-SHARD]")
 @click.option(
     "--lease-duration",
     type=Seconds(min=1),
@@ -93,7 +88,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=Seconds(min=0.01),
     default=2.0,
     show_default=True,
-    help="Seconds between two looks at the lease.",
+    help="Seconds between two renewals of the lease; other replicas look at it four times as often.",
 )
 @click.option(
     "--period",
@@ -175,8 +170,14 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     Serves pods whose spec.schedulerName is `navarch`, unless other names are given. SIGTERM finishes the writes in flight.
     The kubeconfig's proxy-url is used, or HTTPS_PROXY and NO_PROXY, as kubectl does.
     """
-    _set_up_logs(log_format, log_level)
-    given["scheduler_names"] = given["scheduler_names"] or ("navarch",)
+    log_to_stderr(log_format, log_level)
+    named = given["scheduler_names"]
+    shard_of_cluster = bool(given["shard"]) and given["policy"] is None
+    if given["policy"] is None:
+        given["policy"] = f"SchedulingShard/{given['shard']}" if shard_of_cluster else "navarch"
+    if given["lock_name"] is None:
+        given["lock_name"] = f"navarch-{given['shard']}" if given["shard"] else "navarch"
+    given["scheduler_names"] = named or ("navarch",)
     options = RunOptions(**given)
     if not all(options.scheduler_names):
         raise click.UsageError("--scheduler-name: expected a name, found an empty one")
@@ -205,8 +206,12 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     from navarch.live.scheduler import Scheduler
 
     async def main() -> None:
+        nonlocal options
         try:
-            scheduler = Scheduler(endpoint, options)
+            text = await _shard_text(endpoint, options.shard) if shard_of_cluster else None
+            if options.shard and not named:
+                options = replace(options, scheduler_names=(_scheduler_of(options, text),))
+            scheduler = Scheduler(endpoint, options, policy_text=text)
         except (PolicyError, RegistrationError) as error:
             raise click.UsageError(str(error)) from None
         except FolderError as error:
@@ -237,7 +242,31 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
             raise click.UsageError(f"--listen {error}") from None
         log.info("stopped")
 
-    _run(main())
+    run_in_event_loop(main())
+
+
+async def _shard_text(endpoint: Endpoint, shard: str) -> str:
+    """KAI's SchedulingShard and Config of the cluster as text of a policy."""
+    from navarch.kube.client import Client
+    from navarch.live.ops.shard_policy import read_shard
+
+    client = Client(endpoint)
+    try:
+        return await read_shard(client, shard)
+    except KubeError as error:
+        raise click.ClickException(f"--shard {shard}: {error}") from None
+    finally:
+        await client.close()
+
+
+def _scheduler_of(options: RunOptions, text: str | None) -> str:
+    """The scheduler name that the policy of a shard serves."""
+    from navarch.installed import installed
+    from navarch.offline.plan import policy_text
+
+    catalogue = installed(options.plugin_dirs).catalogue()
+    policy = load(policy_text(options.policy) if text is None else text, catalogue, options.policy, shard=options.shard)
+    return str(policy.params["schedulerName"])
 
 
 def _pod(namespace: str, options: RunOptions) -> str:
@@ -249,43 +278,6 @@ def _pod(namespace: str, options: RunOptions) -> str:
     if options.lock_namespace not in ("", namespace):
         return ""
     return f"pods/{os.environ.get('POD_NAME') or socket.gethostname()}"
-
-
-def _run(main: Any) -> None:
-    """Use uvloop if it is installed: it takes about a third less CPU for the same writes."""
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(main)
-        return
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main)
-
-
-class _JsonLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **{name: found for name in FIELDS if (found := getattr(record, name, None)) not in (None, "")},
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-
-def _set_up_logs(log_format: str, level: str) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    if log_format == "json":
-        handler.setFormatter(_JsonLines())
-    else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError, KubeError
 from navarch.kube.resources import Resource
+from navarch.live.ops.event_loop import run_in_event_loop
 from navarch.live.ops.health import ListenError, tls_context
 from navarch.views.published_state import PublishedState, StateAddress, read_state
 from navarch.views.running_policy import running_policy
@@ -133,7 +134,7 @@ def web(
             stop_with_input,
         )
 
-    _run(main())
+    run_in_event_loop(main())
 
 
 async def _serve(server: WebServer, stop_with_input: bool) -> None:
@@ -175,14 +176,3 @@ async def _found(endpoint: Endpoint, address: StateAddress) -> tuple[PublishedSt
             return state, ()
         except KubeError:
             return None, ()
-
-
-def _run(main: Any) -> None:
-    """Use uvloop if it is installed: it takes less CPU for the same requests."""
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(main)
-        return
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main)

@@ -32,7 +32,8 @@ _WORDS: Mapping[Kind, str] = {
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _DURATION = re.compile(rf"(?:{_DURATION_PART.pattern})+")
-_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+"""What Go reads as true."""
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
@@ -119,8 +120,8 @@ def _from_text(kind: Kind, text: str, value: object) -> object:
                 return int(text)
             case "float":
                 return float(text)
-            case "bool" if text in _TRUE or text in _FALSE:
-                return text in _TRUE
+            case "bool" if text in TRUE or text in _FALSE:
+                return text in TRUE
             case "duration":
                 return duration(text)
             case "str" | "any":

@@ -6,7 +6,7 @@ works on a job or reads a node costs that one its place: the cycle starts again 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 
 from navarch.engine.close import close
@@ -16,7 +16,7 @@ from navarch.engine.points.conversation import Conversation, Exchange, Unanswere
 from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
-from navarch.engine.session import Session
+from navarch.engine.session import CycleStopped, Session
 from navarch.model.snapshot import Snapshot
 
 
@@ -33,6 +33,7 @@ def decide(
     set_aside: Collection[str] = (),
     left_out_nodes: Collection[str] = (),
     exchanges: Sequence[Exchange] | None = None,
+    proceed: Callable[[], bool] | None = None,
 ) -> CycleRecord:
     """What to bind, evict and promise now, and why the other jobs wait. `uid` marks conditions set in this cycle; names of newly
     shared devices begin with `devices`.
@@ -42,7 +43,9 @@ def decide(
     of jobs that take no part because a rule failed on them in an earlier cycle; `left_out_nodes`: names of such nodes.
 
     `exchanges`: what servers outside answered so far. The record has a `question` and no decisions where a rule asks for more: ask it,
-    and decide again over the same snapshot (`points/conversation.py`). None: there is no shell that would ask."""
+    and decide again over the same snapshot (`points/conversation.py`). None: there is no shell that would ask.
+
+    `proceed` is asked before each attempt to place or evict. CycleStopped is raised where it says no: nothing is decided then."""
     containment = Containment(snapshot, set_aside, left_out_nodes)
     timings: dict[str, float] = {}
     attempt = 0
@@ -53,13 +56,16 @@ def decide(
                 attempt += 1
                 record = _attempt(
                     snapshot, policy, registry, now, uid, devices, report_all, report_queues, opening, timings,
-                    containment.without_preferences, conversation,
+                    containment.without_preferences, conversation, proceed,
                 )  # fmt: skip
                 record.notices = list(conversation.notices)
                 break
             except Unanswered as stopped:
                 containment.opening.put_back()
                 return CycleRecord(question=stopped.question, timings=timings)
+            except CycleStopped:
+                containment.opening.put_back()
+                raise
             except (Exception, SystemExit) as error:
                 # A rule that raises costs its job the place in this cycle. All other jobs are decided; the record reports the failure.
                 # A plugin that calls sys.exit is no reason to end the process.
@@ -88,6 +94,7 @@ def _attempt(
     timings: dict[str, float],
     without_preferences: Collection[str],
     conversation: Conversation,
+    proceed: Callable[[], bool] | None,
 ) -> CycleRecord:
     """One run of the cycle. If it raises, it leaves nothing behind except columns that `opening` restores."""
     started = perf_counter()
@@ -104,6 +111,7 @@ def _attempt(
         opening=opening,
         without_preferences=without_preferences,
         conversation=conversation,
+        proceed=proceed,
     )
     timings["open"] = timings.get("open", 0.0) + perf_counter() - started
     for name in policy.actions:

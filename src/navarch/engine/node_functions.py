@@ -49,6 +49,8 @@ class TaskClass(Struct, frozen=True, eq=False):
     shape_number: int
     request: IntArray
     """(R,), one pod included."""
+    charge: IntArray
+    """(R,): what one task counts for in the accounts of jobs and queues: the request, and its parts of GPUs."""
     scoring: IntArray
     """(2,): what scores count for the incoming pod."""
     footprint: IntArray
@@ -98,8 +100,6 @@ class NodeFilter(ABC):
     """What can turn this filter's refusal into a pass."""
     selects_nodes: ClassVar[bool] = False
     """True: the filter applies the node selector and node affinity of the pod."""
-    post_filter_text: ClassVar[str] = ""
-    """Text for a pod that no node takes, from a filter that may make room itself and cannot (kube-scheduler's PostFilter)."""
     configuration: Hashable = ()
     """The plugin's arguments in the policy, set by the engine: static answers are cached with them."""
     has_last_word: bool = True
@@ -112,6 +112,10 @@ class NodeFilter(ABC):
     def reject(self, task: TaskClass) -> Rejection | None:
         """A rejection of the task before any node is filtered. Called for each attempt, and only if the filter applies."""
         return None
+
+    def post_filter_text(self, task: TaskClass) -> str:
+        """Text for a pod that no node takes, from a filter that may make room itself and cannot (kube-scheduler's PostFilter)."""
+        return ""
 
     def named_nodes(self, task: TaskClass) -> frozenset[str] | None:
         """The nodes that the task itself names; only these are filtered. None: it names no node."""

@@ -67,6 +67,8 @@ class ClaimAllocation(msgspec.Struct, frozen=True):
     uid: str
     node: str
     devices: tuple[AllocatedDevice, ...]
+    extended: tuple[tuple[str, str, str, int], ...] = ()
+    """(resource, request, device class, count) of a claim that is yet to be made, for the pod's extended resources."""
 
 
 class TaskRefusal(msgspec.Struct, frozen=True):

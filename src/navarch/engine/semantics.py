@@ -47,7 +47,6 @@ class Semantics:
     # Queues and groups.
     empty_queue_state_is_open: bool = switch(True, "a queue without a state is not Open and admits nothing")
     implied_queues: bool = switch(True, "the queue `default` exists only if the input has it")
-    shadow_groups: bool = switch(True, "a pod without a group is not scheduled")
     default_preemptable: bool = switch(True, "a pod is a victim only if it says that it may be")
     absent_priority_is_one: bool = switch(False, "a task whose pod has no priority is ordered as if it had priority 1")
     bad_queue_disables_capacity: bool = switch(
@@ -238,6 +237,9 @@ class Semantics:
     unhealthy_cards_are_used: bool = switch(False, "vGPUs are given out of cards that their node reports as unhealthy")
     cards_counted_once_a_pod: bool = switch(
         False, "of a pod with several containers on one card, only the first container counts once the pod runs"
+    )
+    zero_cards_take_room: bool = switch(
+        False, "a container that asks for 0 vGPUs takes memory and cores of a card for the rest of the cycle, and gets no card"
     )
     card_modes_are_kept: bool = switch(True, "a node that shares its cards by MPS or MIG counts as one that shares them by HAMi")
     unserved_cards_pass: bool = switch(

@@ -48,6 +48,10 @@ S = TypeVar("S")
 ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
 
 
+class CycleStopped(BaseException):
+    """The caller of the cycle wants no more of it. No rule is at fault, so containment does not take it."""
+
+
 class Session(PluginRunner):
     def __init__(
         self,
@@ -64,8 +68,10 @@ class Session(PluginRunner):
         opening: OpeningFigures | None = None,
         without_preferences: Collection[str] = (),
         conversation: Conversation | None = None,
+        proceed: Callable[[], bool] | None = None,
     ) -> None:
         self.snapshot = snapshot
+        self._proceed = proceed
         self.policy = policy
         self.semantics: Semantics = policy.semantics
         self.now = now
@@ -305,6 +311,7 @@ class Session(PluginRunner):
             shape=shape,
             shape_number=number,
             request=self.snapshot.shape_request[:, number],
+            charge=self.snapshot.shape_charge[:, number],
             scoring=np.array(shape.scoring, dtype=np.int64),
             footprint=np.array(shape.footprint, dtype=np.int64),
             best_effort=self.snapshot.shape_best_effort[number],
@@ -376,6 +383,9 @@ class Session(PluginRunner):
     # changes, through statements alone
 
     def statement(self) -> Statement:
+        """An undo log for one attempt. Raises CycleStopped where the caller of the cycle wants no further attempt."""
+        if self._proceed is not None and not self._proceed():
+            raise CycleStopped
         if self.opening is not None:
             self.opening.keep()
         return Statement(self)

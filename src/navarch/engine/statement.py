@@ -85,22 +85,27 @@ class Statement:
         Returns the tasks that a plugin refuses there. If there are any, none of the tasks is placed."""
         return self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False, groups=groups)
 
-    def allocate_each(self, jobs: Sequence[Job], tasks: Sequence[int], nodes: Sequence[int], task: TaskClass) -> Mapping[int, Reason]:
-        """As `allocate` for one task of each of several jobs, `tasks[i]` of `jobs[i]`, in this order. The figures of nodes move
-        once."""
+    def allocate_each(
+        self, jobs: Sequence[Job], tasks: Sequence[int], nodes: Sequence[int], classes: Sequence[TaskClass]
+    ) -> Mapping[int, Reason]:
+        """As `allocate` for one task of each of several jobs, `tasks[i]` of `jobs[i]`, in this order. The figures of nodes move once
+        a class."""
         session, start = self.session, self.save_point()
         where = np.array(nodes, dtype=np.intp)
-        rows, counts = np.unique(where, return_counts=True)
-        session.nodes.place(rows, counts, task.request, task.footprint, 1, pipelined=False)
+        kinds = {task.number: task for task in classes}
+        numbers = np.array([task.number for task in classes])
+        for number, task in kinds.items():
+            rows, counts = np.unique(where if len(kinds) == 1 else where[numbers == number], return_counts=True)
+            session.nodes.place(rows, counts, task.request, task.footprint, 1, pipelined=False)
         moved = list(tasks)
         session.status[moved] = ALLOCATED
         session.node[moved] = where
         session.residents_changed(tasks, nodes, joined=True)
-        for i, (job, row, node) in enumerate(zip(jobs, tasks, nodes)):
+        for i, (job, row, node, task) in enumerate(zip(jobs, tasks, nodes, classes)):
             operation = Operation(ALLOCATED, PENDING, job, [row], [node], task, where[i : i + 1], _ONE)
             self.operations.append(operation)
-            job.shift(PENDING, ALLOCATED, 1, task.request, task.best_effort)
-            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request))
+            job.shift(PENDING, ALLOCATED, 1, task.charge, task.best_effort)
+            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.charge))
         if not session.vetoed:
             return _NOTHING
         vetoed, session.vetoed = session.vetoed, {}
@@ -272,15 +277,15 @@ class Statement:
         if sign > 0:
             session.status[moved] = operation.kind
             session.node[moved] = operation.nodes if count > 1 else operation.nodes[0]
-            job.shift(operation.before, operation.kind, count, task.request, task.best_effort)
+            job.shift(operation.before, operation.kind, count, task.charge, task.best_effort)
         else:
             session.status[moved] = operation.before
             session.node[moved] = operation.came_from
-            job.shift(operation.kind, operation.before, count, task.request, task.best_effort)
+            job.shift(operation.kind, operation.before, count, task.charge, task.best_effort)
         if operation.came_from >= 0 and operation.came_from != operation.nodes[0]:
             self._leave_place(operation, sign)
         session.residents_changed(operation.tasks, operation.nodes, joined=sign > 0)
-        change = Change(job, operation.tasks, operation.nodes, task, task.request * count, pipelined, undone=sign < 0)
+        change = Change(job, operation.tasks, operation.nodes, task, task.charge * count, pipelined, undone=sign < 0)
         if sign > 0:
             session.notify_allocate(change)
         else:
@@ -315,8 +320,8 @@ class Statement:
                 session.devices.unplaced(task, victim, row, (), promised=True)
         session.status[victim] = PENDING if promised and not stays else RELEASING
         if job is not None:
-            job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.request, task.best_effort)
-            session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.request, view=view))
+            job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.charge, task.best_effort)
+            session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.charge, view=view))
 
     def _tell_again(self, operation: Operation, sign: int) -> None:
         devices, task = self.session.devices, operation.tasks[0]
@@ -377,8 +382,8 @@ class Statement:
         session.status[victim] = operation.before
         session.node[victim] = row
         if job is not None:
-            job.shift(after, operation.before, 1, task.request, task.best_effort)
-            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request, undone=True, view=view))
+            job.shift(after, operation.before, 1, task.charge, task.best_effort)
+            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.charge, undone=True, view=view))
 
 
 _NOTHING: Mapping[int, Reason] = {}

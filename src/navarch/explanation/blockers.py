@@ -1,4 +1,4 @@
-"""The blocking set: jobs of which none can be left out such that the job starts, in one cycle, when their pods are gone.
+"""The blocking set: a minimal set of jobs such that the job starts, in one cycle, when their pods are gone.
 
 QuickXplain (Junker, AAAI 2004) finds a minimal set of k among n in about 2k log2(n/k) + 2k trials where more room never hurts.
 Scheduling is not monotone: freed room can go to another job. So the set is verified, and each member is put back once more; a set

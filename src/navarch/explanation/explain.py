@@ -4,48 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from navarch.engine.policy import Policy
-from navarch.engine.reasons import Reason, dominant
-from navarch.explanation import admin_changes, user_changes
-from navarch.explanation.blockers import blocking_set
-from navarch.explanation.changes import Changes
-from navarch.explanation.clauses import clauses_of
-from navarch.explanation.cluster_edits import lifted, with_weight
 from navarch.explanation.documents import Input
-from navarch.explanation.job_edits import amounts_of, with_amount
-from navarch.explanation.likely_blockers import likely_blockers
-from navarch.explanation.moves import moves_for
 from navarch.explanation.names import job_key
-from navarch.explanation.nodes import feasible_nodes, opened, reasons_of
-from navarch.explanation.order import order_of
-from navarch.explanation.placements import placement_of
-from navarch.explanation.result import (
-    BlockersAnswer,
-    Cause,
-    Change,
-    ClauseAnswer,
-    Eta,
-    EvictionAnswer,
-    Explanation,
-    MayTake,
-    NodesAnswer,
-    Price,
-)
+from navarch.explanation.result import Eta, Explanation
+from navarch.explanation.search import Search
 from navarch.explanation.shared_run import SharedRuns
-from navarch.explanation.subject import Census, Object, Subject, Unit
-from navarch.explanation.trials import Outcome, Run, Spent, Standing, Trials
-from navarch.explanation.victims import may_take
-from navarch.ingest.groups import shown_key
+from navarch.explanation.subject import Census
+from navarch.explanation.trials import Run, Trials
 from navarch.installed import installed
 from navarch.job_history import JobRun, read_history
-from navarch.model.resources import format_amount
-from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
 from navarch.model.timestamps import rfc3339
 from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_objects
@@ -57,7 +29,6 @@ SHARED_FROM = 2000
 """With at least this many objects, trials share one reading of the input. Smaller inputs are read again for each trial."""
 _SEARCH_SHARE = 0.8
 """The part of the time that the search may take where a start time can be estimated; the rest is for that."""
-NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
 
 def explain(
@@ -85,8 +56,7 @@ def explain(
     `job`: `[namespace/]name`, `pod/name`, or the name of a workload. At most `trials` trials are run, for about `seconds`; what was
     not established by then is listed, and `complete` is False. `history`: the file of `navarch run --history`, or its rows, from which
     the start time is estimated; `seed` chooses its draws. `ask_extenders`: ask the HTTP extenders of the policy in every trial; else
-    `notes` names them. Raises `NotFound` where there is no such job, `HistoryError` where the file
-    cannot be read.
+    `notes` names them. Raises `NotFound` where there is no such job, `HistoryError` where the file cannot be read.
     """
     started = perf_counter()
     past = read_history(history) if isinstance(history, str | Path) else history
@@ -152,8 +122,9 @@ def explain_read(
     progress: Callable[[int, int], None] | None = None,
     history: Sequence[JobRun] = (),
     seed: int = 0,
+    reached: Callable[[Search, str], None] | None = None,
 ) -> Explanation:
-    """Explain a job among objects that have been read."""
+    """Explain a job among objects that have been read. `reached` is told each part of the search that has ended."""
     started = perf_counter()
     census = Census(read.given, read.run)
     key = job_key(census, job)
@@ -165,7 +136,7 @@ def explain_read(
     timed = may_know(census.run.cluster, history, job_deadlines(census.input.of_kind("Job")))
     search_seconds = seconds * _SEARCH_SHARE if timed else seconds
     limited = Trials(read.given, read.rules, follow, trials, search_seconds, progress=progress, shared=shared, key=key)
-    found = Search(census, key, limited).explain()
+    found = Search(census, key, limited, reached).explain()
     estimate_start(found, census, key, history, min(trials, RUNS), seconds - (perf_counter() - started), seed)
     found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
     found.notes += read.rules.not_asked
@@ -199,326 +170,3 @@ def estimate_start(
         found.eta_reason = answer.unknown[key]
     else:
         found.eta = Eta(**time.to_dict())
-
-
-class Search:
-    """One explanation in the making. Sections come in the order of what they are worth."""
-
-    def __init__(self, census: Census, key: str, trials: Trials) -> None:
-        self.census, self.key, self.trials = census, key, trials
-        self.subject: Subject = census.subject(key)
-        self.answer = Explanation(self.subject.name, "pending", Cause("", ""))
-        self._standing = self._at_first()
-        self._other_units: list[Unit] | None = None
-        self.section_seconds: dict[str, float] = {}
-        """What each part of the search took, for benchmarks."""
-
-    def _at_first(self) -> Standing:
-        tasks, spec = self.subject.tasks, self.subject.spec
-        return Standing(
-            spec.min_member if spec else 0,
-            sum(bool(IS_ALLOCATED[task.status]) for task in tasks),
-            sum(task.status == TaskStatus.SUCCEEDED for task in tasks),
-            sum(task.status == TaskStatus.PENDING for task in tasks),
-        )
-
-    def explain(self) -> Explanation:
-        answer, tasks = self.answer, self.subject.tasks
-        if tasks and all(IS_TERMINAL[task.status] for task in tasks):
-            answer.state = "gone"
-            answer.cause = Cause("Finished", f"its {len(tasks)} pods have finished", only=None)
-            return answer
-        base = self.trials.run(keep=True)
-        assert base is not None
-        self.base = base
-        answer.cause = self._cause(base)
-        answer.nodes = self._nodes(base)
-        answer.evictions = self._evictions(base)
-        if self._standing.started:
-            answer.state = "running"
-            if not self._standing.pending:
-                where = sorted({task.node for task in tasks if task.node})
-                more = f" and {len(where) - _FEW} more" if len(where) > _FEW else ""
-                answer.cause = Cause("Running", f"its pods run on {', '.join(where[:_FEW])}{more}", {"pods": self._standing.bound})
-            placed = [task for task in sorted(tasks, key=lambda task: task.key) if task.node and IS_ALLOCATED[task.status]]
-            found = (placement_of(self.trials, task) for task in placed[:_FEW])
-            answer.placements = [each for each in found if each is not None]
-            return answer
-        self._order(base)
-        self.changes = Changes(self.trials, self.subject, base)
-        self._blocking: list[Unit] = []
-        for name, part in (
-            ("whether the dominant cause is the only one", self._only),
-            ("whether it starts alone", self._alone),
-            ("whether it starts on the empty cluster", self._impossible),
-            ("nodes by clause", self._clauses),
-            ("blocking jobs", self._blockers),
-            ("what the user can change", self._user),
-            ("what an administrator can change", self._admin),
-        ):
-            started = perf_counter()
-            try:
-                part()
-            except Spent:
-                answer.not_established.append(name)
-            self.section_seconds[name] = perf_counter() - started
-        answer.changes = _sorted(self.changes.found)
-        answer.complete = not answer.not_established
-        if answer.complete and answer.state == "pending" and not self._blocking and not any(each.starts for each in answer.changes):
-            if not (answer.blockers.minimal and base.cycles == 1):
-                answer.complete = False
-                answer.not_established.append("anything that starts it")
-        return answer
-
-    # 1: cause
-
-    def _cause(self, base: Outcome) -> Cause:
-        if base.cycles == 1:
-            where = sorted({bind.node for bind in base.records[0].binds if bind.job == base.key})
-            return Cause("Starts", f"it starts in the next cycle, on {', '.join(where[:5]) or 'its nodes'}", only=True)
-        decision = base.decision
-        reason = dominant(decision.reasons) if decision is not None else None
-        if reason is None:
-            reason = NOT_REACHED
-            waits = [each for each in base.records[0].nominations if each.job == base.key]
-            if waits:
-                reason = Reason("Promised", f"node {waits[0].node} is promised to it: it starts when pods that are leaving are gone")
-        return Cause(reason.code, reason.message, dict(sorted(reason.figures.items())))
-
-    def _only(self) -> None:
-        cause = self.answer.cause
-        if cause.only is not None:
-            return
-        for text, objects, remove in self._lifts():
-            outcome = self.trials.run(objects, remove)
-            if outcome is not None and outcome.sure:
-                cause.only, cause.proof = outcome.starts, text
-                if outcome.starts:
-                    return
-
-    def _lifts(self) -> Iterable[tuple[str, Sequence[Object], Sequence[str]]]:
-        """Ways to lift the dominant cause and nothing else."""
-        given, spec, code = self.trials.input, self.subject.spec, self.answer.cause.code
-        if code in _BOUND_CODES and spec is not None:
-            chain = admin_changes.queues_above(given, spec.queue)
-            free = [each for queue in chain if (each := lifted(queue, ("limit", "quota"))) is not None]
-            if free:
-                yield f"bounds of {spec.queue} lifted", free, ()
-            heavy = [with_weight(queue, 1000) for queue in chain[:1]]
-            if heavy:
-                yield f"weight of {spec.queue} raised to 1000", heavy, ()
-
-    # 8: evictions
-
-    def _evictions(self, base: Outcome) -> list[EvictionAnswer]:
-        """Pods of the job that the cycle evicts, and whether other jobs could have gone instead."""
-        record = base.records[0]
-        mine = [each for each in record.evictions if each.job == base.key]
-        if not mine:
-            return []
-        session = opened(self.census.run)
-        jobs = {job.key: job for job in session.all_jobs()}
-        out = []
-        for each in mine:
-            gains = jobs.get(each.for_)
-            others = [job for key, job in sorted(jobs.items()) if key not in (each.job, each.for_) and job.ready_count][:_MOST_OTHERS]
-            instead = [] if gains is None else [may_take(session, gains, job) for job in others]
-            out.append(EvictionAnswer(each.pod, each.node, each.action, shown_key(each.for_), each.reason, each.message, instead))
-        session.dissolve()
-        return out
-
-    # 2: nodes
-
-    def _nodes(self, base: Outcome) -> NodesAnswer:
-        session = opened(self.census.run)
-        self._order_answer = order_of(session, base.records[0], self.key)
-        found = NodesAnswer(len(session.nodes), feasible_nodes(session, self.key), reasons_of(base.decision))
-        session.dissolve()
-        return found
-
-    def _clauses(self) -> None:
-        self._found_clauses = clauses_of(self.subject, self.trials.input.of_kind("Node"))
-        for clause in self._found_clauses:
-            self._clause(clause.text, self.subject.edited(clause.edit))
-        for resource, amount in amounts_of(self.subject).items():
-            self._clause(f"{resource} {format_amount(resource, amount)}", with_amount(self.subject, resource, Fraction(0)))
-
-    def _clause(self, text: str, objects: Sequence[Object]) -> None:
-        if not objects:
-            return
-        outcome = self.trials.run(objects)
-        if outcome is None or not outcome.sure:
-            return
-        run = self.trials.changed(objects)
-        assert run is not None
-        session = opened(run)
-        self.answer.nodes.clauses.append(ClauseAnswer(text, feasible_nodes(session, outcome.key), outcome.starts))
-        session.dissolve()
-        run.close()
-
-    # 3: order
-
-    def _order(self, base: Outcome) -> None:
-        self.answer.order = self._order_answer
-        if not self.answer.order.queue and self.subject.spec is not None:
-            self.answer.order.queue = self.subject.spec.queue
-
-    def _alone(self) -> None:
-        waiting = [each for unit in self._others() if not unit.holds_nodes for each in unit.references]
-        self.answer.order.starts_alone = self.trials.starts((), waiting)
-
-    # 4: blockers, and 7: never
-
-    def _others(self) -> list[Unit]:
-        """Every other unit: those that wait before those that run, less important and younger ones first."""
-        if self._other_units is None:
-            others = [unit for name, unit in sorted(self.census.units.items()) if name != self.subject.name]
-            others.sort(key=lambda unit: (max(task.pod_priority for task in unit.tasks), -max(t.created for t in unit.tasks)))
-            self._other_units = others
-        return self._other_units
-
-    def _impossible(self) -> None:
-        """Not impossible as long as it starts in any reading of "empty": without other pods, or without what makes pods as well."""
-        pods = [each for unit in self._others() for each in unit.pods]
-        workloads = [each for unit in self._others() for each in unit.workloads]
-        makers = sorted({*workloads, *self._makers()})
-        for remove in [pods] + ([[*pods, *makers]] if makers else []):
-            outcome = self.trials.run((), remove)
-            if outcome is None or not outcome.sure or outcome.starts:
-                return
-        self.answer.state = "impossible"
-
-    def _makers(self) -> list[str]:
-        return self.census.makers_beside(self.subject)
-
-    def _blockers(self) -> None:
-        if self.answer.state == "impossible":
-            return
-        if not self.trials.left:
-            raise Spent
-        others = self._others()
-        running = [unit for unit in others if unit.holds_nodes]
-        guesses = self._guesses() if len(running) > _MANY else []
-        found = None
-        for candidates in (*guesses, running, [*running, *(unit for unit in others if not unit.holds_nodes)]):
-            found = blocking_set(candidates, self._starts_without, self._may_start_without)
-            if found is not None:
-                break
-        if found is None:
-            return
-        self._blocking = found.units
-        cause = self.answer.cause
-        if cause.only is None and cause.code in _ROOM_CODES and running and found.units:
-            cause.only = all(unit.holds_nodes for unit in found.units)
-            cause.proof = "the blocking jobs taken away" if cause.only else "all running jobs taken away"
-        self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal, self._may_take(found.units))
-        if not found.minimal:
-            self.answer.not_established.append("whether each blocking job is needed")
-
-    def _guesses(self) -> list[list[Unit]]:
-        session = opened(self.census.run)
-        job = next((each for each in session.jobs_with_pending() if each.key == self.key), None)
-        found = [] if job is None else likely_blockers(session, job, self.census.units)
-        session.dissolve()
-        return found
-
-    def _may_take(self, units: Sequence[Unit]) -> list[MayTake]:
-        session = opened(self.census.run)
-        jobs = {job.key: job for job in session.all_jobs()}
-        found = []
-        for unit in units if self.key in jobs else ():
-            for key in unit.keys:
-                if key in jobs:
-                    found.append(may_take(session, jobs[self.key], jobs[key]))
-                else:
-                    found.append(MayTake(unit.name, False, "another scheduler decides for it"))
-        session.dissolve()
-        return found
-
-    def _starts_without(self, units: Sequence[Unit]) -> bool:
-        """Whether it starts in one cycle without these, whether or not what owns their pods makes new ones."""
-        return all(self._one_cycle(remove) for remove in _readings(units))
-
-    def _may_start_without(self, units: Sequence[Unit]) -> bool:
-        return any(self._one_cycle(remove) for remove in _readings(units))
-
-    def _one_cycle(self, remove: Sequence[str]) -> bool:
-        outcome = self.trials.run((), remove, cycles=1)
-        return outcome is not None and outcome.starts
-
-    # 5: the user
-
-    def _user(self) -> None:
-        changes, base = self.changes, self.base
-        if base.cycles is not None:
-            gone = sorted(base.evicted - {self.subject.name})
-            text = f"nothing: it starts by itself{f', after {_listed(gone)} went' if gone else ''}"
-            changes.found.append(Change("user", "wait", text, [], [], True, base.cycles, Price(evicts=gone)))
-            if base.cycles == 1:
-                return
-        user_changes.drop_clauses(changes, self._found_clauses)
-        user_changes.relax_topology(changes)
-        user_changes.other_queues(changes, self.trials.input.of_kind("Queue"))
-        user_changes.higher_priority(changes, self.trials.input.of_kind("PriorityClass"))
-        user_changes.smaller_gang(changes)
-        user_changes.smaller_pods(changes)
-
-    # 6: the administrator
-
-    def _defragment(self) -> None:
-        session = opened(self.census.run)
-        job = next((each for each in session.jobs_with_pending() if each.key == self.key), None)
-        sets = [] if job is None else list(islice(moves_for(session, job, self.trials.input), _MOST_MOVES))
-        session.dissolve()
-        for moves in sets:
-            text = f"move {' and '.join(move.text for move in moves)}"
-            if self.changes.attempt("admin", "moves", text, [move.manifest for move in moves]):
-                return
-
-    def _admin(self) -> None:
-        changes = self.changes
-        if self.base.cycles == 1:
-            return
-        admin_changes.missing_queue(changes)
-        admin_changes.more_quota(changes, self.base.records[0])
-        admin_changes.more_namespace_quota(changes)
-        admin_changes.more_weight(changes)
-        admin_changes.more_nodes(changes)
-        self._defragment()
-        admin_changes.end_blockers(changes, self._blocking)
-
-
-_MOST_MOVES = 3
-"""Sets of moves that are tried."""
-_FEW = 5
-_MANY = 24
-"""With at least this many running jobs, a guess at the blocking set is tried first."""
-_MOST_OTHERS = 10
-_BOUND_CODES = frozenset(
-    {
-        "NonPreemptibleOverQuota",
-        "OverFairShare",
-        "OverLimit",
-        "QueueLimit",
-        "QueueOverDeserved",
-        "QueueOverused",
-        "QueueQuotaInsufficient",
-    }
-)
-_ROOM_CODES = frozenset({"Unschedulable", "PodSchedulingErrors", "Promised", "NotReached"})
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
-
-
-def _readings(units: Sequence[Unit]) -> list[list[str]]:
-    """What leaves the input with these units: their pods, or with them the workloads that would make new ones."""
-    pods = [each for unit in units for each in unit.references]
-    owners = [each for unit in units for each in unit.owners]
-    return [pods, [*pods, *dict.fromkeys(owners)]] if owners else [pods]
-
-
-def _sorted(changes: Sequence[Change]) -> list[Change]:
-    """What starts the job first; otherwise as they were found, which is by what they cost."""
-    return sorted(changes, key=lambda change: not change.starts)

@@ -32,10 +32,12 @@ def job_key(census: Census, wanted: str) -> str:
     kind, _, rest = wanted.partition("/")
     if rest and kind.lower() in ("pod", "pods", "po"):
         return _of_pod(census, rest)
-    names = _names(census)
-    found = names.get(wanted) or (names.get(rest) if rest and kind.lower() in _KINDS else None)
-    if found:
-        return _the_one(census, wanted, found)
+    plain = wanted.rpartition("/")[2]
+    for keys in ([key for key in census.keys if plain in key], census.keys):  # the first are a few, and mostly it is among them
+        names = _names(census, keys)
+        found = names.get(wanted) or (names.get(rest) if rest and kind.lower() in _KINDS else None)
+        if found and (keys is census.keys or any(_plain(key) == plain for key in found)):
+            return _the_one(census, wanted, found)
     try:
         return _of_pod(census, wanted)
     except NotFound:
@@ -51,12 +53,18 @@ def near(wanted: str, known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))[:_NEAR]
 
 
-def _names(census: Census) -> dict[str, list[str]]:
+def _plain(key: str) -> str:
+    return shown_key(key).split("/", 1)[1]
+
+
+def _names(census: Census, keys: Sequence[str]) -> dict[str, list[str]]:
+    """Names by which users may mean these jobs."""
     names: dict[str, list[str]] = {}
-    specs = census.run.inventory.jobs
-    for key in census.keys:
+    jobs = census.run.cluster.jobs
+    for key in keys:
         namespace, plain = shown_key(key).split("/", 1)
-        owners = [plain, *census.workloads_of(key), job_name(key, specs.get(key), {}).name]
+        row = jobs.rows.of.get(key)
+        owners = [plain, *census.workloads_of(key), job_name(key, jobs.specs[row] if row is not None else None, {}).name]
         if is_shadow(key) and key.split("/")[1] == "replicaset":
             owners.append(plain.rpartition("-")[0])
         for each in dict.fromkeys(owner for owner in owners if owner):
@@ -70,7 +78,7 @@ def _names(census: Census) -> dict[str, list[str]]:
 def _the_one(census: Census, wanted: str, keys: list[str]) -> str:
     """Jobs of that very name go before those of a workload of that name, and those with waiting pods before others."""
     plain = wanted.rpartition("/")[2]
-    exact = [key for key in keys if shown_key(key).split("/", 1)[1] == plain] or keys
+    exact = [key for key in keys if _plain(key) == plain] or keys
     if len({key.partition("/")[0] for key in exact}) > 1:
         default = [key for key in exact if key.startswith("default/")]
         if not default:

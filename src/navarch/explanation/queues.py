@@ -1,4 +1,4 @@
-"""What a queue is owed and how that came about, who borrows from it, and what waits in it."""
+"""What a queue is owed and how that came about, which queues borrow from it, and what waits in it."""
 
 from __future__ import annotations
 

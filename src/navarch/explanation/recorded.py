@@ -15,9 +15,10 @@ from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, load
 from navarch.engine.record import CycleRecord
 from navarch.explanation.documents import Input, reference
-from navarch.explanation.explain import Search, estimate_start
+from navarch.explanation.explain import estimate_start
 from navarch.explanation.names import job_key
 from navarch.explanation.result import Explanation
+from navarch.explanation.search import Search
 from navarch.explanation.subject import Census
 from navarch.explanation.trials import Trials
 from navarch.installed import installed
@@ -57,10 +58,10 @@ class RecordedCycle:
     def close(self) -> None:
         """Nothing is shared, so nothing has to be given back."""
 
-    def decide(self) -> CycleRecord:
+    def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord:
         rules = self.rules
         snapshot = self.cluster.snapshot(rules.policy.semantics.node_order)
-        return decide(snapshot, rules.policy, rules.registry, self.now, uid=self._uid, devices=self._uid)
+        return decide(snapshot, rules.policy, rules.registry, self.now, uid=self._uid, devices=self._uid, proceed=proceed)
 
 
 def explain_recorded(

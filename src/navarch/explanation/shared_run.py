@@ -9,7 +9,7 @@ change is read in full.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from navarch.apis.core.objects import from_manifest
@@ -19,7 +19,7 @@ from navarch.apis.registry import KINDS
 from navarch.engine.cycle import decide
 from navarch.engine.points.conversation import Exchange, Manifest
 from navarch.engine.record import CycleRecord
-from navarch.explanation.documents import Input, identify
+from navarch.explanation.documents import Input, identify, reference
 from navarch.explanation.subject import Census
 from navarch.ingest.absent_jobs import absent
 from navarch.ingest.groups import is_shadow
@@ -45,23 +45,34 @@ class SharedRuns:
         self._has_workloads = bool(census.has_workloads)
         self._usable = run.rules.now is not None and not run.inventory.has_unmeasured_budgets
         self._usable = self._usable and not run.cluster.objects.get(MISSING_CONFIG_MAPS) and not run.inventory.mistakes
-        self._pods = {f"Pod/{task.namespace}/{task.name}": task.uid for task in run.inventory.tasks.values()}
 
     def can(self, objects: Sequence[Mapping[str, Any]], remove: Sequence[str]) -> bool:
         """Whether a change may be put into the shared model."""
-        if not self._usable or any(each not in self._pods for each in remove) or 2 * len(remove) > len(self._input.documents):
+        if not self._usable or 2 * len(remove) > len(self._input.documents):
             return False
-        if any(self._owned(self._pods[each]) for each in remove):
-            return False
+        for pod in remove:
+            uid = self._uid(pod)
+            if uid is None or self._owned(uid):
+                return False
         for each in objects:
             kind = str(each.get("kind"))
             if kind == "Pod":
-                uid = self._pods.get(f"Pod/{each['metadata'].get('namespace') or 'default'}/{each['metadata']['name']}")
+                uid = self._uid(reference(each))
                 if uid is None or self._owned(uid):
                     return False
             elif kind not in _PLAIN or (str(each.get("apiVersion")), kind) not in KINDS or (kind == "Node" and self._has_workloads):
                 return False
         return True
+
+    def _uid(self, pod: str) -> str | None:
+        """The uid of a pod of the input by its reference; None: no such pod is in the model."""
+        kind, _, key = pod.partition("/")
+        namespace, _, name = key.partition("/")
+        for manifest in self._input.find(kind, namespace, name) if kind == "Pod" else ():
+            uid = str(manifest["metadata"].get("uid") or key)
+            if self._run.cluster.task(uid) is not None:
+                return uid
+        return None
 
     def _owned(self, uid: str) -> bool:
         task = self._run.cluster.task(uid)
@@ -72,7 +83,9 @@ class SharedRuns:
         found = SharedRun(self._run, key)
         try:
             for each in remove:
-                found.remove_pod(self._pods[each])
+                uid = self._uid(each)
+                assert uid is not None  # `can` has looked
+                found.remove_pod(uid)
             for manifest in objects:
                 found.put(manifest, self._before(manifest))
         except ObjectError:
@@ -134,7 +147,7 @@ class SharedRun:
         ingest.put(spec)
         self._put.append((spec, old))
 
-    def decide(self) -> CycleRecord:
+    def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord:
         """The next cycle. Only jobs that the cycle looked at are in its record, and the job in question."""
         rules = self.rules
         if self._last is not None:
@@ -145,13 +158,16 @@ class SharedRun:
         uid = f"cycle-{self._number}"
 
         def run(exchanges: list[Exchange] | None) -> CycleRecord:
-            return decide(snapshot, rules.policy, rules.registry, self.now, uid=uid, report_all=False, exchanges=exchanges)
+            return decide(
+                snapshot, rules.policy, rules.registry, self.now, uid, report_all=False, exchanges=exchanges, proceed=proceed
+            )
 
         record = decide_asking(run, self._manifest, asks=rules.asks)
         jobs = self.cluster.jobs
         row = jobs.rows.of.get(self._key)
         if row is not None and not any(each.job == self._key for each in record.jobs):
-            record.jobs.append(absent(self._key, jobs.specs[row], jobs.counts[row].tolist()))
+            required = not self.inventory.settings.shadow_groups
+            record.jobs.append(absent(self._key, jobs.specs[row], jobs.counts[row].tolist(), group_required=required))
         self._last = record
         return record
 

@@ -7,7 +7,7 @@ question with the objects that a change of it has to edit: its PodGroup, its pod
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,25 +113,34 @@ class Census:
 
     def __init__(self, given: Input, run: Run) -> None:
         self.input, self.run = given, run
-        self.made, _ = expand(given.documents)
         workloads = given.of_kind(*sorted({kind for _, kind in EXPANDED}))
+        self.made = expand(given.documents)[0] if workloads else []
         self._workloads = {identity(each): each for each in workloads if kind_of(each) in EXPANDED}
         self.units: dict[str, Unit] = {}
         self._made_by: dict[str, dict[tuple[str, str, str], None]] = {}
         to_be_made = {_key(each.manifest): each for each in self.made if each.manifest["kind"] == "Pod"}
-        names: dict[str, str] = {}
-        for task in run.inventory.tasks.values():
-            job = task.job
-            name = (names.get(job) or names.setdefault(job, shown_key(job))) if job else task.key
+        for key, tasks in self._by_job():
+            name = shown_key(key) if key else tasks[0].key
             unit = self.units.get(name)
             if unit is None:
                 unit = self.units[name] = Unit(name)
-            unit.tasks.append(task)
-            if job not in unit.keys:
-                unit.keys.append(job)
-            if to_be_made or self._workloads:
+            unit.tasks += tasks
+            unit.keys.append(key)
+            for task in tasks if to_be_made or self._workloads else ():
                 self._attribute(unit, task, to_be_made.get(task.key))
-        self.keys = sorted({*run.inventory.jobs, *run.cluster.jobs.rows.of})
+        self.keys = sorted(run.cluster.jobs.rows.of)
+
+    def _by_job(self) -> Iterator[tuple[str, list[TaskSpec]]]:
+        """Keys of jobs with their tasks, and each task without a job for itself."""
+        cluster = self.run.cluster
+        specs = cluster.tasks.specs
+        for key, row in cluster.jobs.rows.of.items():
+            tasks = [task for each in cluster.jobs.tasks[row] if (task := specs[each]) is not None]
+            if tasks:
+                yield key, tasks
+        for task in specs:
+            if task is not None and not task.job:
+                yield "", [task]
 
     def _attribute(self, unit: Unit, task: TaskSpec, made: Document | None) -> None:
         """The workloads that would make the pod, or that own it."""
@@ -165,7 +174,7 @@ class Census:
         return sorted(reference(manifest) for manifest in self._workloads.values() if id(manifest) not in own)
 
     def subject(self, key: str) -> Subject:
-        spec = self.run.inventory.jobs.get(key)
+        spec = _spec_of(self.run, key)
         templates = [
             (self._workloads[made_by[:2]], made_by[2]) for made_by in self._made_by.get(key, ()) if made_by[:2] in self._workloads
         ]
@@ -190,7 +199,7 @@ class Census:
     def follow(self, key: str, run: Run) -> str:
         """The job's key in a changed input; empty where its pods are grouped otherwise there. The pods of a Deployment have a hash of
         their template in the name of their owner."""
-        if key in run.inventory.jobs or not is_shadow(key):
+        if not is_shadow(key) or _spec_of(run, key) is not None:
             return key
         namespace, kind, name = key.split("/", 2)
         if kind == "replicaset" and key in self._made_by:
@@ -199,6 +208,12 @@ class Census:
                 if each.startswith(prefix) and "-" not in each.removeprefix(prefix):
                     return each
         return ""
+
+
+def _spec_of(run: Run, key: str) -> JobSpec | None:
+    jobs = run.cluster.jobs
+    row = jobs.rows.of.get(key)
+    return None if row is None else jobs.specs[row]
 
 
 def _key(manifest: ReadOnlyManifest) -> str:

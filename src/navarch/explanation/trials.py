@@ -4,7 +4,9 @@ A trial takes the way of `navarch plan`: the same code reads the objects, and th
 started when pods of it, at least as many as its minMember, are bound or run at the end of a cycle. Where finished pods, or a
 minMember of 0, make that a matter of reading, `sure` is False and the explanation claims nothing.
 
-Trials and time are limited. When either is used up, `Spent` ends the search, and what was established until then remains.
+Trials and time are limited. When either is used up, `Spent` ends the search, and what was established until then remains. A trial that
+takes a third of the time that is left is given up before its next attempt to place or evict, so that other questions get an answer.
+Only the trial of the input as it is goes on.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from navarch.engine.record import CycleRecord, JobDecision
+from navarch.engine.session import CycleStopped
 from navarch.explanation.documents import Input
 from navarch.ingest.groups import shown_key
 from navarch.model.cluster import Cluster
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 MOST_CYCLES = 3
 """Cycles of a trial at most: one evicts, the next binds, and one more for what follows from that."""
+_SHARE = 1 / 3
+"""Of the time that is left, a trial may take so much."""
 _HELD = ("Allocated", "Binding", "Bound", "Running")
 
 
@@ -55,7 +60,7 @@ class Run(Protocol):
     @property
     def inventory(self) -> Found: ...
 
-    def decide(self) -> CycleRecord: ...
+    def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord: ...
 
     def close(self) -> None: ...
 
@@ -65,7 +70,7 @@ RunOf = Callable[[Sequence[Mapping[str, Any]], Sequence[str], bool], Run | None]
 
 
 class Spent(Exception):
-    """No trials or no time are left."""
+    """No trials or no time are left, or a trial takes too much of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +166,12 @@ class Trials:
     def left(self) -> int:
         return 0 if self._clock() >= self._until else max(0, self._most - self.used)
 
+    def _in_time(self) -> Callable[[], bool]:
+        """Whether a trial that begins now may go on."""
+        now = self._clock()
+        until = now + (self._until - now) * _SHARE
+        return lambda: self._clock() < until
+
     def starts(self, objects: Sequence[Mapping[str, Any]] = (), remove: Sequence[str] = (), *, cycles: int = MOST_CYCLES) -> bool:
         found = self.run(objects, remove, cycles=cycles)
         return found is not None and found.starts
@@ -187,7 +198,12 @@ class Trials:
         outcome = None
         if run is not None:
             if not run.inventory.mistakes:
-                outcome = outcome_of(run, self._follow(run), min(cycles, self.most_cycles), keep=keep)
+                try:
+                    proceed = None if keep else self._in_time()
+                    outcome = outcome_of(run, self._follow(run), min(cycles, self.most_cycles), keep=keep, proceed=proceed)
+                except CycleStopped:
+                    run.close()
+                    raise Spent from None
             run.close()
         self._known[key] = outcome
         return outcome
@@ -202,12 +218,12 @@ class Trials:
         return Cycles(self.input.changed(objects, remove, at_end=at_end), self.rules)
 
 
-def outcome_of(run: Run, key: str, cycles: int, *, keep: bool = False) -> Outcome:
+def outcome_of(run: Run, key: str, cycles: int, *, keep: bool = False, proceed: Callable[[], bool] | None = None) -> Outcome:
     """Decide until the job has started, for this many cycles at most. `keep`: with all records."""
     records: list[CycleRecord] = []
     standing, ended = Standing(), None
     for number in range(1, cycles + 1):
-        record = run.decide()
+        record = run.decide(proceed)
         records.append(record)
         standing = standing_of(next((each for each in record.jobs if each.job == key), None))
         if standing.started:

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from navarch.apis.upstream.workloads import absence
+from navarch.apis.upstream.workloads import absence, is_member
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import JobDecision
+from navarch.ingest.groups import is_shadow
 from navarch.model.spec import JobSpec
 from navarch.model.status import STATUS_NAMES, TaskStatus
 
+_NO_GROUP = "the policy requires a PodGroup, or a disruption budget with the controller of the pod, and there is neither"
 
-def why_absent(key: str, spec: JobSpec | None) -> Reason:
+
+def why_absent(key: str, spec: JobSpec | None, *, group_required: bool = False) -> Reason:
+    """`group_required`: no group is made in memory for pods without one."""
+    if spec is None and is_shadow(key) and not is_member(key) and (group_required or key.split("/")[1] == "pod"):
+        return Reason("PodGroupNotFound", _NO_GROUP, undone_by=(Event.JOB_CHANGED, Event.POD_CHANGED))
     if spec is None:
         return Reason("PodGroupNotFound", absence(key), undone_by=(Event.JOB_CHANGED,))
     text, undone = f'the queue "{spec.queue}" does not exist', (Event.QUEUE_CHANGED, Event.JOB_CHANGED)
     return Reason("QueueNotFound", text, figures={"queue": spec.queue}, undone_by=undone)
 
 
-def absent(key: str, spec: JobSpec | None, counts: Sequence[int]) -> JobDecision:
+def absent(key: str, spec: JobSpec | None, counts: Sequence[int], *, group_required: bool = False) -> JobDecision:
     """`counts`: its pods by TaskStatus. The decision has a reason only if pods wait."""
     return JobDecision(
         job=key,
@@ -31,7 +37,7 @@ def absent(key: str, spec: JobSpec | None, counts: Sequence[int]) -> JobDecision
         min_member=spec.min_member if spec else 0,
         pods={STATUS_NAMES[i]: count for i, count in enumerate(counts) if count},
         conditions=spec.conditions if spec else (),
-        reasons=(why_absent(key, spec),) if counts[TaskStatus.PENDING] else (),
+        reasons=(why_absent(key, spec, group_required=group_required),) if counts[TaskStatus.PENDING] else (),
         shadow=spec.shadow if spec else False,
         dialect=spec.dialect if spec else "pod",
         changed=False,

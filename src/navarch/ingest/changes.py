@@ -75,6 +75,9 @@ class Overlay(Protocol):
     def task_shown(self, task: TaskSpec) -> None:
         """The API shows this task; drop the decisions that it confirms or contradicts."""
 
+    def leaves(self, task: TaskSpec) -> bool:
+        """Whether no decision concerns this task: cycles see it as the API shows it."""
+
     def task_gone(self, uid: str) -> None: ...
 
     def bind_requested(self, uid: str) -> None:
@@ -99,6 +102,9 @@ class NoOverlay:
     """Adds nothing to the objects."""
 
     def task_shown(self, task: TaskSpec) -> None: ...
+
+    def leaves(self, task: TaskSpec) -> bool:
+        return True
 
     def task_gone(self, uid: str) -> None: ...
 

@@ -1,7 +1,8 @@
 """Shadow jobs: the jobs that ingest makes for pods without a group.
 
 Pods of one controller form one shadow job. Each of its pods may start alone, unless an annotation or a disruption budget with the same
-controller sets a higher minimum. A shadow job is never written to the API server. Its key is `namespace/kind/name`, one part longer
+controller sets a higher minimum. Where the policy requires groups (`groupRequired`), such a budget is what makes the job, as in the
+first releases of kube-batch. A shadow job is never written to the API server. Its key is `namespace/kind/name`, one part longer
 than the key of a PodGroup, so the two never collide.
 
 A shadow job takes its fields from its oldest pod, so the order in which pods arrive does not matter.
@@ -170,7 +171,8 @@ class ShadowGroups:
                 group = self._groups[task.job] = _Group()
             group.members[task.uid] = task, queue
             news = self.owners.joined(task)
-            if group.leader is None or _age(task) < _age(group.leader):
+            leader = group.leader
+            if leader is None or (task.created <= leader.created and _age(task) < _age(leader)):
                 group.leader = task
                 news = True
             if news:
@@ -236,6 +238,15 @@ class ShadowGroups:
                 del self._budgets[job]
         return job
 
+    def budget_job(self, namespace: str, name: str) -> str:
+        """The job whose minimum this budget sets; empty: none."""
+        return self._job_of_budget.get((namespace, name), "")
+
+    def is_made(self, job: str) -> bool:
+        """Whether its pods form a job. Where a group is required, those without a budget of their controller form none."""
+        group = self._groups.get(job)
+        return group is not None and group.spec is not None
+
     def settle(self, job: str, phase: str, conditions: tuple[Condition, ...]) -> JobSpec | None:
         """Keep the phase and conditions that a cycle decided: no object of the API server holds them."""
         group = self._groups.get(job)
@@ -247,6 +258,9 @@ class ShadowGroups:
     def _refreshed(self, job: str, group: _Group) -> JobSpec | None:
         assert group.leader is not None
         leader = group.leader
+        if not self._settings.shadow_groups and job not in self._budgets and not is_member(job):
+            group.spec = None
+            return None
         if not is_member(job) and is_grouped(leader.scheduler_name, leader.labels):
             made = job_of(leader, self._classes, self.owners, self._settings.node_pool_key, self._settings.queue_label)
             return made and _kept(group, replace(made, phase=group.phase or "Inqueue", conditions=group.conditions))

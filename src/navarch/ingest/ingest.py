@@ -24,7 +24,7 @@ from navarch.apis.operators.workload import PodMaker, WorkloadSpec
 from navarch.ingest.changes import Changes, NoChanges, NoOverlay, Overlay
 from navarch.ingest.groups import NAMESPACE_QUEUE, ShadowGroups, is_shadow, same_member
 from navarch.ingest.pod_groups import PodGroups
-from navarch.ingest.pod_reader import PodReader, queue_of, status_of
+from navarch.ingest.pod_reader import PodReader, Sibling, queue_of, status_of
 from navarch.ingest.queues import Queues
 from navarch.ingest.unreadable_pods import UnreadablePods
 from navarch.model.cluster import Cluster
@@ -91,14 +91,15 @@ class Ingest:
         unread: list[tuple[Pod, ObjectError]] = []
         added: dict[str, TaskSpec] = {}
         queues: list[str] = []
-        siblings: dict[tuple[str, str, str], tuple[Pod, TaskSpec, str]] = {}
-        """Controller -> the last pod of it that was read, its task, and the queue that it names."""
+        siblings: dict[tuple[str, str, str], Sibling] = {}
+        """Controller -> the last pod of it that was read."""
+        known, requested = self.cluster.tasks.rows.of, bool(self.cluster.objects.get("BindRequest"))
         for pod in pods:
             controller = pod.metadata.controller
             sibling = siblings.get(controller) if controller is not None else None
-            task = self.reader.read_like(pod, sibling[0], sibling[1]) if sibling is not None else None
+            task = self.reader.read_like(pod, sibling) if sibling is not None else None
             if sibling is not None and task is not None:
-                queue = sibling[2]
+                queue = sibling.queue
             else:
                 try:
                     task, queue = self.reader.read(pod), queue_of(pod)
@@ -107,14 +108,14 @@ class Ingest:
                     continue
                 if task is None:
                     continue
-                if controller is not None:
-                    siblings[controller] = pod, task, queue
-            self._overlay.task_shown(task)
-            plain = task.uid not in added and self.cluster.task(task.uid) is None and self._overlay.task(task) is task
-            if not plain or self.cluster.objects.get("BindRequest") or (IS_TERMINAL[task.status] and not task.job):
+                if controller is not None and (sibling := Sibling.of(pod, task)) is not None:
+                    siblings[controller] = sibling
+            uid = task.uid
+            plain = uid not in added and uid not in known and not requested and (task.job or not IS_TERMINAL[task.status])
+            if not plain or not self._overlay.leaves(task):
                 self.put_task(task, queue)
                 continue
-            added[task.uid] = task
+            added[uid] = task
             queues.append(queue)
         if added:
             self._add_tasks(list(added.values()), queues)
@@ -264,6 +265,11 @@ class Ingest:
             self._changes.queues_changed(implied=True)
         self._changes.job_removed(before, held=False)
 
+    def _remove_if_unmade(self, key: str) -> None:
+        """A disruption budget that made this job is gone."""
+        if key and not self.shadows.is_made(key):
+            self._remove_shadow_job(key)
+
     def _change_shadow_jobs(self, jobs: Iterable[JobSpec]) -> None:
         """Another object than their pods changed these jobs."""
         for job in jobs:
@@ -293,8 +299,10 @@ class Ingest:
                 self.cluster.put_namespace(spec)
                 self._namespace_changed(before, spec)
             case DisruptionBudgetSpec():
+                before_job = self.shadows.budget_job(spec.namespace, spec.name)
                 self.cluster.put_budget(spec)
                 self._change_shadow_jobs(self.shadows.put_budget(spec))
+                self._remove_if_unmade(before_job)
             case QuotaSpec():
                 quota = self.cluster.quotas.get((spec.namespace, spec.name))
                 self.cluster.put_quota(spec)
@@ -324,8 +332,10 @@ class Ingest:
                 self.cluster.remove_namespace(spec.name)
                 self._namespace_changed(before, None)
             case DisruptionBudgetSpec():
+                before_job = self.shadows.budget_job(spec.namespace, spec.name)
                 self.cluster.remove_budget(spec.namespace, spec.name)
                 self._change_shadow_jobs(self.shadows.remove_budget(spec.namespace, spec.name))
+                self._remove_if_unmade(before_job)
             case QuotaSpec():
                 quota = self.cluster.quotas.get((spec.namespace, spec.name))
                 self.cluster.remove_quota(spec.namespace, spec.name)

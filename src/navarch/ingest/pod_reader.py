@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch.apis.admission.admission import SYSTEM_PRIORITY_CLASSES, AdmissionContext
-from navarch.apis.core.objects import seconds
+from navarch.apis.core.objects import Metadata, seconds
 from navarch.apis.core.pod_objects import Pod, PodSpec, PodStatus
 from navarch.apis.core.shape import shape_reader
 from navarch.apis.dialect import Settings
@@ -63,6 +63,41 @@ def status_of(pod: Pod) -> TaskStatus:
     return TaskStatus.BOUND if pod.spec.node_name else TaskStatus.PENDING
 
 
+class Sibling(msgspec.Struct, frozen=True):
+    """A pod that was read. Other pods of its controller are read by comparison with it (`PodReader.read_like`)."""
+
+    metadata: Metadata
+    status: PodStatus
+    template: PodSpec
+    """What its template decides."""
+    placed: bool
+    grouped: bool
+    """It is in a shadow job of KAI's."""
+    task: TaskSpec
+    queue: str
+    """The queue that it names."""
+
+    @classmethod
+    def of(cls, pod: Pod, task: TaskSpec) -> Sibling | None:
+        """None if no other pod can be read by comparison: the pod is being resized, or has claims or volumes of its own."""
+        template = template_of(pod.spec)
+        if template is None or _resize_pending(pod.status):
+            return None
+        grouped = is_shadow(task.job) and is_grouped(pod.spec.scheduler_name or "", pod.metadata.label_map)
+        return cls(pod.metadata, pod.status, template, bool(pod.spec.node_name), grouped, task, queue_of(pod))
+
+
+def template_of(spec: PodSpec) -> PodSpec | None:
+    """The spec without the node, and without volumes that scheduling does not read, which have generated names. None if it has claims,
+    or volumes that scheduling reads."""
+    if spec.resource_claims:
+        return None
+    for volume in spec.volumes or ():
+        if volume.matters:
+            return None
+    return replace(spec, node_name=None, volumes=None)
+
+
 class PodReader:
     """Pods to tasks under one set of settings.
 
@@ -108,7 +143,7 @@ class PodReader:
         group = group_of(pod)
         if group:
             job = f"{namespace}/{group}"
-        elif ours and self.settings.shadow_groups:
+        elif ours:
             job = _shadow_key(pod, namespace, owner)
         else:
             job = ""
@@ -158,26 +193,34 @@ class PodReader:
             active_deadline=None if spec.active_deadline_seconds is None else float(spec.active_deadline_seconds),
         )
 
-    def read_like(self, pod: Pod, sibling: Pod, task: TaskSpec) -> TaskSpec | None:
-        """The task of a pod that differs from its sibling, whose task is given, only in name, node, status and age. None if it differs
-        in more.
+    def read_like(self, pod: Pod, sibling: Sibling) -> TaskSpec | None:
+        """The task of a pod that differs from its sibling only in name, node, status and age. None if it differs in more.
 
         Most pods of a list have a sibling from the same template before them. Comparing the two costs less than reading the pod."""
-        meta, other, spec, status = pod.metadata, sibling.metadata, pod.spec, pod.status
+        meta, spec, status, task = pod.metadata, pod.spec, pod.status, sibling.task
+        other, held = sibling.metadata, sibling.status
         if (
             meta.labels != other.labels
             or meta.annotations != other.annotations
             or meta.namespace != other.namespace
             or meta.owner_references != other.owner_references
-            or bool(spec.node_name) != bool(sibling.spec.node_name)
-            or not _same_holdings(status, sibling.status)
-            or spec.resource_claims
-            or not _same_template(spec, sibling.spec)
+            or bool(spec.node_name) != sibling.placed
+            or status.container_statuses != held.container_statuses
+            or status.init_container_statuses != held.init_container_statuses
+            or status.resources != held.resources
+            or status.allocated_resources != held.allocated_resources
+            or status.resource_claim_statuses != held.resource_claim_statuses
+            or template_of(spec) != sibling.template
             or not meta.name
         ):
             return None
+        conditions, disrupted = task.conditions, task.disruption_target
+        if status.conditions != held.conditions:
+            if _resize_pending(status):
+                return None
+            conditions, disrupted = _conditions(status), _is_disruption_target(status)
         job = task.job
-        if is_shadow(job) and is_grouped(spec.scheduler_name or "", meta.label_map):  # KAI groups some pods one by one
+        if sibling.grouped:  # KAI groups some pods one by one
             job = _shadow_key(pod, task.namespace, task.owner)
         return replace(
             task,
@@ -189,11 +232,11 @@ class PodReader:
             created=seconds(meta.creation_timestamp),
             started=seconds(status.start_time) if status.start_time else None,
             nominated_node=status.nominated_node_name or "",
-            conditions=_conditions(status),
+            conditions=conditions,
             deleting=meta.deletion_timestamp is not None,
             deleted=seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
             phase=status.phase or "",
-            disruption_target=_is_disruption_target(status),
+            disruption_target=disrupted,
         )
 
     def reread(self, pod: Pod, old: Pod, before: TaskSpec) -> TaskSpec | None:
@@ -293,29 +336,7 @@ def _devices(pod: Pod, ours: bool) -> DeviceRequest | None:
 def _conditions(status: PodStatus) -> tuple[tuple[str, str, str, float], ...]:
     if not status.conditions:
         return ()
-    return tuple((c.type, c.status, c.reason or "", seconds(c.last_transition_time)) for c in status.conditions)
-
-
-def _same_template(spec: PodSpec, other: PodSpec) -> bool:
-    """Whether two specs differ only in the node and in volumes that scheduling does not read, which have generated names."""
-    if spec.volumes or other.volumes:
-        if any(volume.matters for volume in (*(spec.volumes or ()), *(other.volumes or ()))):
-            return False
-        return replace(spec, node_name=None, volumes=None) == replace(other, node_name=None, volumes=None)
-    return replace(spec, node_name=other.node_name) == other
-
-
-def _same_holdings(status: PodStatus, other: PodStatus) -> bool:
-    """Whether two pods of one template hold the same amounts: neither was resized, or both equally."""
-    return (
-        status.container_statuses == other.container_statuses
-        and status.init_container_statuses == other.init_container_statuses
-        and status.resources == other.resources
-        and status.allocated_resources == other.allocated_resources
-        and status.resource_claim_statuses == other.resource_claim_statuses
-        and not _resize_pending(status)
-        and not _resize_pending(other)
-    )
+    return tuple([(c.type, c.status, c.reason or "", seconds(c.last_transition_time)) for c in status.conditions])
 
 
 def _resize_pending(status: PodStatus) -> bool:

@@ -10,10 +10,12 @@ dicts are returned. Bodies are dicts, Structs or bytes of JSON. Refusals raise `
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import functools
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any, Generic, Self, TypeVar, overload
 
 import msgspec
@@ -21,6 +23,7 @@ import msgspec
 from navarch.kube.connect import Endpoint
 from navarch.kube.discovery import Discovery
 from navarch.kube.errors import Gone
+from navarch.kube.list_pages import Page, list_metadata
 from navarch.kube.resources import PODS, Resource
 from navarch.kube.transport import Transport
 from navarch.kube.watch.decoding import decoded
@@ -28,6 +31,7 @@ from navarch.kube.watch.decoding import decoded
 T = TypeVar("T")
 #: client-go's page size: a page of pods is a few megabytes.
 PAGE_SIZE = 500
+PAGE_TIMEOUT = 60.0
 
 
 class PatchType(enum.Enum):
@@ -37,18 +41,6 @@ class PatchType(enum.Enum):
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
     APPLY = "application/apply-patch+yaml"
-
-
-class ListMeta(msgspec.Struct, frozen=True, gc=False):
-    resource_version: str = msgspec.field(name="resourceVersion", default="")
-    next: str = msgspec.field(name="continue", default="")
-
-
-class Page(msgspec.Struct, Generic[T]):
-    """One page of a list. `items` may be null on the wire (Go's nil slice)."""
-
-    metadata: ListMeta = ListMeta()
-    items: list[T] | None = None
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True):
@@ -125,20 +117,47 @@ class Client:
         """A list page by page, all of one moment. An expired continuation raises `Gone`; the caller starts again.
 
         Values that are nested too deep for the decoder become null, so that one object does not hide the others."""
+        decoder = decoder_for(Page[type])  # type: ignore[valid-type]
+        bodies = self.page_bodies(
+            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector, page_size=page_size
+        )
+        async with aclosing(bodies):
+            async for body in bodies:
+                yield decoded(decoder, body, "GET", resource.path(namespace), whole=False)
+
+    async def page_bodies(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = PAGE_SIZE,
+        ahead: bool = False,
+    ) -> AsyncGenerator[bytes, None]:
+        """The pages of a list, undecoded. `ahead`: the next page is requested before a page is passed on. The server then encodes the
+        one while the caller reads the other."""
         params: dict[str, str | int] = {"limit": page_size} if page_size else {}
         if label_selector:
             params["labelSelector"] = label_selector
         if field_selector:
             params["fieldSelector"] = field_selector
-        decoder = decoder_for(Page[type])  # type: ignore[valid-type]
-        while True:
-            path = resource.path(namespace)
-            body = await self.transport.request("GET", path, params=params, timeout=60.0)
-            page: Page[T] = decoded(decoder, body, "GET", path, whole=False)
-            yield page
-            if not page.metadata.next:
-                return
-            params["continue"] = page.metadata.next
+        path = resource.path(namespace)
+        body = await self.transport.request("GET", path, params=params, timeout=PAGE_TIMEOUT)
+        while following := list_metadata(body, path).next:
+            params["continue"] = following
+            if not ahead:
+                yield body
+                body = await self.transport.request("GET", path, params=params, timeout=PAGE_TIMEOUT)
+                continue
+            coming = asyncio.ensure_future(self.transport.request("GET", path, params=dict(params), timeout=PAGE_TIMEOUT))
+            try:
+                await asyncio.sleep(0)  # it is sent now
+                yield body
+                body = await coming
+            finally:
+                coming.cancel()
+        yield body
 
     async def list(
         self,

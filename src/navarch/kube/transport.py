@@ -24,7 +24,7 @@ import logging
 import random
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from typing import Self
+from typing import Final, Self
 
 import aiohttp
 from yarl import URL
@@ -69,7 +69,7 @@ class Transport:
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self.endpoint = endpoint
-        self._may_write = may_write
+        self.may_write: Final = may_write
         self._connections = connections
         self._timeout = timeout
         self._attempts = attempts
@@ -110,7 +110,7 @@ class Transport:
         maybe_done = ""  # the last answer of a server that may have processed the write
         while True:
             left -= 1
-            if method != "GET" and not self._may_write():
+            if method != "GET" and not self.may_write():
                 withheld = Unreachable(WITHHELD, method=method, path=path)
                 raise _unknown(maybe_done, withheld) if maybe_done else withheld
             try:

@@ -58,8 +58,9 @@ from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
-from navarch.live.prebind.binding_conditions import binding_timeout
+from navarch.live.prebind.binding_conditions import BindingConditions, binding_timeout
 from navarch.live.prebind.device_claims import DeviceClaims
+from navarch.live.prebind.extended_resource_claims import ExtendedResourceClaims
 from navarch.live.prebind.extender_binds import ExtenderBinds
 from navarch.live.prebind.hooks import Hooks
 from navarch.live.prebind.preparation import Preparations
@@ -100,7 +101,8 @@ BUSY_BINDINGS = 200
 
 
 class Scheduler:
-    """`clock` is seconds since the epoch: the time of policies and of the API. All waiting is on the event loop's clock."""
+    """`clock` is seconds since the epoch: the time of policies and of the API. All waiting is on the event loop's clock. `make_pool`
+    makes the pool of connections for writes."""
 
     def __init__(
         self,
@@ -109,13 +111,19 @@ class Scheduler:
         *,
         clock: Callable[[], float] = time.time,
         patience: Patience | None = None,
+        policy_text: str | None = None,
+        make_pool: type[WritePool] = WritePool,
     ) -> None:
         self.options = options
         self.clock = clock
         self.identity = make_identity()
         self.metrics = Metrics()
         self.followed_metrics = followed_metrics(options.metrics_names, self.metrics.registry)
-        self.policy_file = PolicyFile(options.policy, installed(options.plugin_dirs), options.plugin_dirs)
+        self.policy_file = PolicyFile(
+            options.policy, installed(options.plugin_dirs), options.plugin_dirs, text=policy_text, shard=options.shard
+        )
+        self.follows_shard = policy_text is not None
+        """The policy is a SchedulingShard of the cluster, which may change."""
         self.elector: Elector | None = None
         rng = random.Random(options.seed)
         live = not options.dry_run
@@ -123,7 +131,7 @@ class Scheduler:
         # The lease has a client of its own, used in the second loop alone: holding the lease is what allows other writes, and it must
         # not wait behind them.
         self.lease_client = Client(endpoint, rng=rng)
-        self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
+        self.pool = make_pool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
 
         self.job_recorder = None if options.history is None else JobRecorder(options.history, lambda: self.core.cache.cluster, clock)
         self.core = LiveCore(
@@ -147,6 +155,7 @@ class Scheduler:
         self.events = Events(
             self.pool,
             controller=options.scheduler_names[0],
+            scheduler_of=self._scheduler_of,
             instance=self.identity,
             clock=clock,
             enabled=live,
@@ -157,18 +166,15 @@ class Scheduler:
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
-        self.device_claims = DeviceClaims(
-            self.client,
-            self.cache,
-            lambda: self.informers.resources["ResourceClaim"],
-            timeout=lambda: binding_timeout(self.policy_file.policy),
-            clock=clock,
-        )
+        conditions = BindingConditions(self.cache, lambda: binding_timeout(self.policy_file.policy), clock)
+        claims = lambda: self.informers.resources["ResourceClaim"]  # noqa: E731
+        self.device_claims = DeviceClaims(self.client, self.cache, claims, conditions, clock=clock)
+        self.extended_resource_claims = ExtendedResourceClaims(self.client, self.cache, claims, conditions, clock=clock)
         self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
         self.preparations = Preparations(
-            (self.volumes, self.device_claims, self.hooks, self.extender_binds),
+            (self.volumes, self.device_claims, self.extended_resource_claims, self.hooks, self.extender_binds),
             lambda bind, why: self.core.bind_failed(bind, why, _now()),
             self.core.gangs.is_starting,
         )
@@ -257,7 +263,7 @@ class Scheduler:
         self.rereading = False
         """The cache is being filled again and is not complete."""
         self._bound_ok = self.metrics.binds.labels("ok")
-        self._backlog_left = False
+        self.backlog_left = False
         """The last cycle left a part of the backlog to the next."""
         self._cycle_due = False
         """A cycle was due while another one waited for the answers of an extender."""
@@ -280,7 +286,7 @@ class Scheduler:
         tasks = [
             asyncio.create_task(supervised("heartbeat", self.heartbeat.run), name="heartbeat"),
             asyncio.create_task(supervised("informers", self.informers.run), name="informers"),
-            asyncio.create_task(supervised("leading", self._lead_when_elected), name="leading"),
+            asyncio.create_task(supervised("leading", self.lead_when_elected), name="leading"),
         ]
         try:
             await self._stopping.wait()
@@ -306,11 +312,12 @@ class Scheduler:
         """Let `run` finish the writes in flight, release the lease, and return."""
         self._stopping.set()
 
-    async def _lead_when_elected(self) -> None:
+    async def lead_when_elected(self) -> None:
+        """Lead in each term in which this replica holds the lease; without an election, until cancelled."""
         options = self.options
         if not options.leader_elect or options.dry_run:
             # If a process that writes nothing held the lease, the cluster would have no scheduler.
-            await self._lead()
+            await self.lead()
             return
         namespace = options.lock_namespace or self.client.endpoint.namespace
         lock = ApiLeaseLock(self.lease_client, namespace, options.lock_name)
@@ -327,13 +334,13 @@ class Scheduler:
         # A replica that has not read the cluster leaves the lease to one that has.
         await self.informers.wait_for_sync()
         while True:
-            await self._second_loop.run(lambda: elector.run(lambda: run_in(self._first_loop, self._lead)))
+            await self._second_loop.run(lambda: elector.run(lambda: run_in(self._first_loop, self.lead)))
 
-    async def _lead(self) -> None:
+    async def lead(self) -> None:
         """Decide and write until cancelled; then finish the writes in flight."""
         await self.informers.wait_for_sync()
-        # What was read at the start stays for the life of the process: the collector need not visit it again.
-        gc.collect()
+        # What was read at the start stays for the life of the process: the collector need not visit it again. A collection before that
+        # would cost half a second with a hundred thousand pods, and find next to nothing.
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         await self.periodic_tasks.check_policy()
@@ -351,7 +358,7 @@ class Scheduler:
             tasks += [
                 asyncio.create_task(supervised("cycles", self.loop.run), name="cycles"),
                 asyncio.create_task(supervised("resync", self.resync.run), name="resync"),
-                asyncio.create_task(supervised("statuses", self._flush), name="statuses"),
+                asyncio.create_task(supervised("statuses", self.flush_statuses), name="statuses"),
                 asyncio.create_task(supervised("periodic tasks", self.periodic_tasks.run), name="periodic tasks"),
                 asyncio.create_task(supervised("publisher", self.publisher.run), name="publisher"),
             ]
@@ -359,7 +366,7 @@ class Scheduler:
         finally:
             for task in tasks[:1]:  # no more cycles; the others finish what is under way
                 task.cancel()
-            await self._finish()
+            await self.finish_writes()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -371,7 +378,7 @@ class Scheduler:
             self.invalid_objects.set_leading(False)
             self.metrics.leading.set(0)
 
-    async def _finish(self) -> None:
+    async def finish_writes(self) -> None:
         """Finish writes while we still lead; after a lost lease send nothing more. Decisions that were not sent in time are void: the
         next leader decides again. A binding without an answer may still be carried out, and no other scheduler knows of it. The lease
         is then not released: it runs out."""
@@ -457,7 +464,7 @@ class Scheduler:
     def _conclude(self, cycle: Cycle) -> None:
         record = cycle.record
         self.rule_failures.take(record)
-        self._backlog_left = cycle.more
+        self.backlog_left = cycle.more
         started = time.perf_counter()
         news = True
         if self.dry_run is not None:
@@ -519,6 +526,12 @@ class Scheduler:
                 repeats=False,
             )
 
+    def _scheduler_of(self, about: Regarding) -> str:
+        """The scheduler that a pod names, or the first pod of a group; empty: it is none of ours."""
+        cluster = self.cache.cluster
+        task = cluster.task(about.uid) if about.kind == "Pod" else cluster.first_task(f"{about.namespace}/{about.name}")
+        return task.scheduler_name if task is not None and task.scheduler_name in self.options.scheduler_names else ""
+
     def _unsupported(self, bind: Bind, task: TaskSpec) -> str:
         if not is_fraction(task) or self.options.gpu_sharing == "annotations" or self.bind_requests.used_for(bind.job):
             return ""
@@ -526,11 +539,12 @@ class Scheduler:
 
     # beside the cycles
 
-    async def _flush(self) -> None:
+    async def flush_statuses(self) -> None:
+        """Write the statuses that are due, and start the next cycle of a backlog, until cancelled."""
         while True:
             await asyncio.sleep(FLUSH_INTERVAL)
             self.writers.flush(_now(), self.supervised.contained)
-            if self._backlog_left and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
+            if self.backlog_left and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
                 self.loop.trigger()
 
     def read_settings(self) -> Settings:

@@ -14,6 +14,8 @@ class RunOptions(Struct, frozen=True):
 
     policy: str = "navarch"
     """A preset's name or a file; a file is read again when it changes."""
+    shard: str = ""
+    """KAI's SchedulingShard that is the policy: of the cluster, or of the file if `policy` names one."""
     scheduler_names: tuple[str, ...] = ("navarch",)
     listen: str = "127.0.0.1:8080"
     """Host and port of health and metrics; empty: none."""

@@ -93,7 +93,7 @@ class Cluster:
         job = self.jobs.row_for(spec.job) if spec.job else -1
         row = self.tasks.add(spec, shape=shape, job=job, node=node, labels=self._identify(spec))
         if job >= 0:
-            self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], 1)
+            self.jobs.count(job, row, spec.status, self.shapes.charge[: len(self.space), shape], self.shapes.best_effort[shape], 1)
 
     def add_tasks(self, specs: Sequence[TaskSpec]) -> None:
         """Add pods that the cluster does not have, in their order. The result is that of `put_task` for each."""
@@ -109,18 +109,20 @@ class Cluster:
         requests = self.shapes.request[: len(self.space)].take(shapes, axis=1)
         status = np.fromiter((spec.status for spec in specs), dtype=np.int64, count=count)
         node_of = self.nodes.row_for
-        nodes = np.fromiter((node_of(spec.node) if _holds_node(spec) else -1 for spec in specs), dtype=np.int32, count=count)
+        on_node = [node_of(spec.node) if spec.node and _HOLDS_NODE[spec.status] else -1 for spec in specs]
+        nodes = np.array(on_node, dtype=np.int32)
         placed = np.flatnonzero(nodes >= 0)
         if len(placed):
             footprints = np.array([specs[i].shape.footprint for i in placed.tolist()], dtype=np.int64).T
             self.nodes.occupy_all(nodes[placed], requests[:, placed], footprints, status[placed] == TaskStatus.RELEASING)
         jobs = np.fromiter((self.jobs.row_for(spec.job) if spec.job else -1 for spec in specs), dtype=np.int32, count=count)
-        labels = np.fromiter(map(self._identify, specs), dtype=np.int32, count=count)
+        labels = np.array(self._identify_all(specs), dtype=np.int32)
         rows = self.tasks.add_all(specs, shapes=shapes, jobs=jobs, nodes=nodes, labels=labels)
         members = np.flatnonzero(jobs >= 0)
         if len(members):
             best_effort = np.array(self.shapes.best_effort, dtype=bool)[shapes[members]]
-            self.jobs.count_all(jobs[members], rows[members], status[members], requests[:, members], best_effort)
+            charges = self.shapes.charge[: len(self.space)].take(shapes[members], axis=1)
+            self.jobs.count_all(jobs[members], rows[members], status[members], charges, best_effort)
 
     def _restate(self, row: int, before: TaskSpec, spec: TaskSpec) -> None:
         """The fast path: only the pod's status or node changed. It moves the figures and keeps the rest, at half the cost."""
@@ -134,7 +136,8 @@ class Cluster:
             if was >= 0:
                 self.nodes.occupy(was, request, spec.shape.footprint, -1, releasing=left)
         if job >= 0 and before.status != spec.status:
-            self.jobs.move(job, before.status, spec.status, request, self.shapes.best_effort[shape])
+            charge = self.shapes.charge[: len(self.space), shape]
+            self.jobs.move(job, before.status, spec.status, charge, self.shapes.best_effort[shape])
         self.tasks.restate(row, spec, node)
         if before.labels != spec.labels:
             self._unidentify(row)
@@ -154,12 +157,18 @@ class Cluster:
         self._unidentify(row)
         self.tasks.drop(uid)
         if job >= 0:
-            self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], -1)
+            self.jobs.count(job, row, spec.status, self.shapes.charge[: len(self.space), shape], self.shapes.best_effort[shape], -1)
         self.shapes.release(shape)
 
     def task(self, uid: str) -> TaskSpec | None:
         row = self.tasks.rows.of.get(uid)
         return None if row is None else self.tasks.specs[row]
+
+    def first_task(self, job: str) -> TaskSpec | None:
+        """The task of a job that arrived first; None: it has none."""
+        row = self.jobs.rows.of.get(job)
+        task = None if row is None else next(iter(self.jobs.tasks[row]), None)
+        return None if task is None else self.tasks.specs[task]
 
     def _unidentify(self, row: int) -> None:
         identity = int(self.tasks.labels[row])
@@ -177,6 +186,20 @@ class Cluster:
             self._unused_identities -= 1
         self._identity_uses[number] += 1
         return number
+
+    def _identify_all(self, specs: Sequence[TaskSpec]) -> list[int]:
+        """The numbers of many pods. Equal pods share one mapping of labels."""
+        known: dict[tuple[int, str], int] = {}
+        numbers = []
+        for spec in specs:
+            key = (id(spec.labels), spec.namespace)
+            number = known.get(key)
+            if number is None:
+                number = known[key] = self._identify(spec)
+            else:
+                self._identity_uses[number] += 1
+            numbers.append(number)
+        return numbers
 
     def _renumber_identities(self) -> None:
         """Remove label sets that no pod has, once they are the majority. Numbers change, so everything memoised by number is
@@ -290,7 +313,8 @@ class Cluster:
             tasks=self._copies.of_tasks(self.tasks, back),
             jobs=self._copies.of_jobs(self.jobs),
             shapes=list(self.shapes.specs),
-            shape_request=_fitted(self.shapes.request, size, len(self.shapes.specs)),
+            shape_request=(request := _fitted(self.shapes.request, size, len(self.shapes.specs))),
+            shape_charge=_fitted(self.shapes.charge, size, len(self.shapes.specs)) if self.shapes.sharing else request,
             shape_best_effort=self.shapes.best_effort.copy(),
             shares_devices=bool(self.shapes.sharing),
             queues=dict(self.queues),
@@ -334,8 +358,12 @@ class Cluster:
         return self._order[1:]
 
 
+_HOLDS_NODE = [bool(ON_NODE[status] and not IS_TERMINAL[status]) for status in TaskStatus]
+"""By status: whether a pod that has a node holds a part of it."""
+
+
 def _holds_node(spec: TaskSpec) -> bool:
-    return bool(spec.node and not IS_TERMINAL[spec.status] and ON_NODE[spec.status])
+    return bool(spec.node and _HOLDS_NODE[spec.status])
 
 
 def _same_but_standing(a: TaskSpec, b: TaskSpec) -> bool:

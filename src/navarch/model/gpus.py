@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from navarch.model.spec import NodeSpec
+from navarch.model.spec import NodeSpec, Shape
 
 GPU_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
 GPU_MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
@@ -48,6 +48,15 @@ def gpu_portion(memory: int, of: int) -> float:
     (0.01, 1.5)
     """
     return math.ceil(100 * memory / of) / 100
+
+
+def part_of_gpus(shape: Shape) -> int:
+    """Thousandths of GPUs that a pod of this shape counts for in quotas and shares because it asks for a part of one. A request for
+    memory counts as whole GPUs: which part it is depends on the node."""
+    devices = shape.devices
+    if devices is None or not (devices.fraction or devices.memory):
+        return 0
+    return devices.count * (devices.fraction or 1000)
 
 
 def node_is_fit(node: NodeSpec) -> bool:

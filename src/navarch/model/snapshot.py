@@ -4,7 +4,7 @@ Columns that a session changes (status and node of tasks, figures of nodes) are 
 reused for the next snapshot and updated by changed rows (`tables/incremental_copy.py`).
 
 Node rows are dense and in the cycle's node order, so that the first best row is the tie-break. Task and job rows keep the
-mirror's numbers; dead rows are marked (`TaskColumns.alive`, a job spec of None).
+cluster's numbers; dead rows are marked (`TaskColumns.alive`, a job spec of None).
 """
 
 from __future__ import annotations
@@ -135,6 +135,9 @@ class Snapshot:
     jobs: JobColumns
     shapes: list[Shape]
     shape_request: IntArray
+    """(R, shapes): what a pod asks of its node."""
+    shape_charge: IntArray
+    """(R, shapes): what a pod counts for in the accounts of jobs and queues: its request, and its parts of GPUs."""
     shape_best_effort: list[bool]
     shares_devices: bool
     """Whether any pod asks for a part of a device."""

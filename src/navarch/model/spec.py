@@ -173,6 +173,8 @@ class Shape(Spec, frozen=True):
     volumes: VolumeUse | None = None
     claims: tuple[tuple[str, str], ...] = ()
     """(name in the pod, ResourceClaim name) of dynamic resources; an empty claim name: not made yet."""
+    extended: tuple[tuple[str, Requests], ...] = ()
+    """Extended resource -> (name, count) of the requests for devices that would stand for it on a node that does not report it."""
     images: tuple[str, ...] = ()
     containers: int = 0
     """How many containers there are, init containers included: bounds what images on a node can be worth."""
@@ -187,6 +189,8 @@ class Shape(Spec, frozen=True):
     """Set only where it matters to a node function: pod affinity, spread, volumes, claims."""
     unsupported: tuple[str, ...] = ()
     """Features the pod needs that Navarch does not model; such a pod is refused with a Reason, never placed by guess."""
+    features: tuple[str, ...] = ()
+    """Features of the kubelet that the pod needs, by the names under which nodes declare them."""
     hints: tuple[tuple[str, str], ...] = ()
     """Labels and annotations that a node function reads from the task (revocable zone, strategy of scoring ...)."""
 

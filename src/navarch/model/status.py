@@ -38,6 +38,8 @@ def _statuses(*statuses: TaskStatus) -> np.ndarray[tuple[int], np.dtype[np.bool_
 S = TaskStatus
 IS_ALLOCATED = _statuses(S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING)
 """Counts in a job's and a queue's allocated sums."""
+IS_ACTIVE = _statuses(S.ALLOCATED, S.PIPELINED, S.BINDING, S.BOUND, S.RUNNING)
+"""Holds a node, or is promised one."""
 ON_NODE = _statuses(S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING, S.RELEASING, S.UNKNOWN)
 """Occupies its node: used grows by its request; RELEASING grows `releasing` too. PIPELINED only grows `pipelined`."""
 IS_TERMINAL = _statuses(S.SUCCEEDED, S.FAILED)

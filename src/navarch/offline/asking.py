@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from navarch.engine.points.conversation import Exchange, Manifest
 from navarch.engine.record import CycleRecord
-from navarch.kube.extenders import Extenders, converse
 
 
 def decide_asking(
@@ -24,6 +21,11 @@ def ask_extenders(
     record: CycleRecord, decide: Callable[[list[Exchange]], CycleRecord], manifest: Callable[[Manifest], Any]
 ) -> CycleRecord:
     """The decided cycle. A caller inside of an event loop waits as well: `plan` is not asynchronous."""
+    # An HTTP client takes longer to import than all else that `plan` needs, and few policies name an extender.
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    from navarch.kube.extenders import Extenders, converse
 
     async def ask() -> CycleRecord:
         extenders = Extenders(manifest)

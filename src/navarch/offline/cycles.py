@@ -87,13 +87,13 @@ class Cycles:
     def close(self) -> None:
         """Nothing is shared, so nothing has to be given back."""
 
-    def decide(self) -> CycleRecord:
-        """The next cycle."""
+    def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord:
+        """The next cycle. `proceed`: see `engine.cycle.decide`."""
         rules = self.rules
         if self._last is not None:
             settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self.number += 1
-        self._last = _decide(self.inventory, rules, self.now, self.number, self.timings, self._manifest)
+        self._last = _decide(self.inventory, rules, self.now, self.number, self.timings, self._manifest, proceed)
         put_last_runs(self.cluster, self._last.last_runs)
         return self._last
 
@@ -112,13 +112,14 @@ def _decide(
     number: int,
     timings: dict[str, float],
     manifest: Callable[[Manifest], Any],
+    proceed: Callable[[], bool] | None = None,
 ) -> CycleRecord:
     started = perf_counter()
     snapshot = inventory.cluster.snapshot(rules.policy.semantics.node_order)
     timings["snapshot"] = timings.get("snapshot", 0.0) + perf_counter() - started
 
     def run(exchanges: list[Exchange] | None) -> CycleRecord:
-        return decide(snapshot, rules.policy, rules.registry, now, uid=f"cycle-{number}", exchanges=exchanges)
+        return decide(snapshot, rules.policy, rules.registry, now, uid=f"cycle-{number}", exchanges=exchanges, proceed=proceed)
 
     record = decide_asking(run, manifest, asks=rules.asks)
     for name, duration in record.timings.items():
@@ -137,7 +138,7 @@ def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
         spec = jobs.specs[row]
         if key in decided or (spec is None and not jobs.tasks[row]) or inventory.ingest.groups.is_foreign(key):
             continue
-        found.append(absent(key, spec, jobs.counts[row].tolist()))
+        found.append(absent(key, spec, jobs.counts[row].tolist(), group_required=not inventory.settings.shadow_groups))
     return found
 
 

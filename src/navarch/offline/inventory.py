@@ -16,7 +16,7 @@ import msgspec
 
 from navarch.apis.admission.admission import AdmissionContext
 from navarch.apis.core.disruption_budgets import BudgetPart, measured
-from navarch.apis.core.kept_objects import check, kept_spec, kept_struct
+from navarch.apis.core.kept_objects import check, is_of_its_group, kept_spec, kept_struct
 from navarch.apis.core.nodes import PodDisruptionBudget
 from navarch.apis.core.objects import from_manifest, identity, seconds
 from navarch.apis.core.partial_pod import PartialPod, read_partial_pod
@@ -201,9 +201,10 @@ class Inventory:
             if kind == "Pod" and version == "v1":
                 self._read_pod(document, pods)
                 return
-            if kind in LOOKED_UP:
+            known = is_of_its_group(version, kind)
+            if known and kind in LOOKED_UP:
                 self._looked_up.append(looked_up(manifest))
-            elif kind == "StorageClass":
+            elif known and kind == "StorageClass":
                 self._looked_up.append(dict(manifest))
             reader = KINDS.get((version, kind))
             if reader is not None:
@@ -216,7 +217,7 @@ class Inventory:
                 if isinstance(found, PodDisruptionBudget) and found.status is None:
                     assert isinstance(spec, DisruptionBudgetSpec)
                     self._unmeasured.append((spec, found.spec, document.source))
-            elif kind in KEPT:
+            elif known and kind in KEPT:
                 check(manifest, kind)
                 found = from_manifest(manifest, kept_struct(kind))
                 self.newest = max(self.newest, found.metadata.created)
@@ -227,7 +228,7 @@ class Inventory:
             elif kind == VOLCANO_JOB.kind and version in VOLCANO_JOB.api_versions:
                 with suppress(ObjectError):  # `expand` reads the whole Job and reports its mistakes
                     self._specs[PodMaker].append(VOLCANO_JOB.read(from_manifest(manifest, VOLCANO_JOB.struct), self.settings))
-            elif kind not in _ADMITTING and (version, kind) not in EXPANDED:
+            elif not (known and kind in _ADMITTING) and (version, kind) not in EXPANDED:
                 self.ignored[f"{version} {kind}{_other_versions(version, kind)}"] += 1
         except ObjectError as error:
             self._report(document, error)

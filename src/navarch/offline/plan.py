@@ -146,8 +146,8 @@ _policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary(
 """Keyed by the registry itself: its id() may be reused after it is gone."""
 
 
-def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, registry: Registry) -> Policy:
-    """A policy by preset name, path or mapping; None: preset `navarch`.
+def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, registry: Registry, shard: str = "") -> Policy:
+    """A policy by preset name, path or mapping; None: preset `navarch`. `shard`: which SchedulingShard of KAI is meant.
 
     Equal mappings are read once: tests and trials make thousands of small plans."""
     if isinstance(policy, Policy):
@@ -162,12 +162,12 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, regis
         name, document = str(policy), PRESETS[str(policy)]
     else:
         name, document = str(policy), policy_text(policy)
-    key, known = msgspec.msgpack.encode((name, document)), _policies.setdefault(registry, {})
+    key, known = msgspec.msgpack.encode((name, document, shard)), _policies.setdefault(registry, {})
     found = known.get(key)
     if found is None:
         if len(known) > 256:
             known.clear()
-        found = known[key] = load(document, registry.catalogue(), name)
+        found = known[key] = load(document, registry.catalogue(), name, shard=shard)
     return found
 
 
@@ -204,9 +204,9 @@ def settings_for(
         scheduler_names=None if scheduler_names is None else frozenset(scheduler_names),
         node_pool_key=node_pool_label_key or (str(policy.param("nodePoolLabelKey")) if pooled else ""),
         node_pool=partition_label_value if node_pool_label_key else str(policy.param("partitionLabelValue")),
-        namespace_as_queue=namespace_as_queue,
+        namespace_as_queue=namespace_as_queue or bool(policy.param("namespaceAsQueue")),
         default_queue=str(policy.param("defaultQueue")),
-        shadow_groups=semantics.shadow_groups,
+        shadow_groups=not policy.param("groupRequired"),
         imply_queues=semantics.implied_queues,
         absent_priority=1 if semantics.absent_priority_is_one else 0,
         default_preemptable=semantics.default_preemptable,

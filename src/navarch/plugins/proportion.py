@@ -121,7 +121,7 @@ class Proportion(Plugin):
             if allocated is None:
                 allocated = held[number] = self.ledger.allocated[number].copy()
             if not fits(allocated, self.deserved[number]):
-                allocated -= session.class_of(candidate).request
+                allocated -= session.class_of(candidate).charge
                 out.append(candidate)
         return out
 
@@ -139,7 +139,7 @@ class Proportion(Plugin):
             other = session.job_of(candidate)
             if other is None:
                 continue
-            number, request = other.queue.number, session.class_of(candidate).request
+            number, request = other.queue.number, session.class_of(candidate).charge
             allocated = held.setdefault(number, self.ledger.allocated[number].copy())
             left = spare.setdefault(other.row, other.ready_count - other.min_member)
             dims = asked_dims(request)

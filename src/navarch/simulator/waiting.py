@@ -270,7 +270,7 @@ class ByRoom:
                         line.blocked = first
 
     def _try_more(self, line: _Line) -> None:
-        """Try the first few of a queue none of which is being tried."""
+        """Try the first few of a queue if none of them is being tried."""
         line.tried = len(line.entries) if self._queues_share_nodes else min(line.step, len(line.entries))
         for _, key in line.entries[: line.tried]:
             self._activate(key)

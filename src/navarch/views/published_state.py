@@ -201,7 +201,7 @@ def document_hash(document: Mapping[str, Any]) -> str:
 
 
 def to_config_map(state: PublishedState) -> dict[str, str]:
-    """The data of the ConfigMap: two texts, each of which people can read."""
+    """The data of the ConfigMap: two texts that people can read."""
     plain: dict[str, Any] = msgspec.to_builtins(state)
     document = plain["policy"].pop("document")
     return {

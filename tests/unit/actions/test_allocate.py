@@ -38,7 +38,7 @@ def test_a_gang_that_does_not_fit_leaves_nothing_behind() -> None:
     assert waits(decided(cluster, Gang, semantics=others_words), "large") == [f"{told}."]
 
 
-def test_where_partial_gangs_hold_their_nodes_nobody_else_gets_them() -> None:
+def test_nodes_held_by_partial_gangs_go_to_no_other_job() -> None:
     cluster = with_nodes(("a", {"cpu": 2}))
     add_job(cluster, "large", [shape(cpu=1)] * 3, created=0.0)
     add_job(cluster, "small", [shape(cpu=1)] * 2, created=1.0)
@@ -132,7 +132,7 @@ def test_a_promised_node_is_taken_even_if_another_comes_first() -> None:
     assert job.min_member == 1
 
 
-def test_jobs_that_were_not_admitted_wait_where_somebody_admits() -> None:
+def test_jobs_that_were_not_admitted_wait_where_an_action_admits() -> None:
     cluster = with_nodes(("a", {"cpu": 2}))
     job = add_job(cluster, "j", [shape(cpu=1)])
     cluster.put_job(replace(job, phase="Pending", min_resources=(("cpu", 1000),)))
@@ -206,7 +206,7 @@ def test_priority_goes_first_and_a_calm_cluster_stays_calm() -> None:
         assert phases(record) == {"high": "Running", "low": "Inqueue"}
 
 
-def test_a_group_without_pods_is_admitted_where_nobody_else_admits() -> None:
+def test_a_group_without_pods_is_admitted_where_no_other_action_admits() -> None:
     cluster = with_nodes(("a", {"cpu": 2}))
     cluster.put_job(JobSpec("ns/empty", "default", namespace="ns", name="empty", min_member=2, dialect="volcano", phase="Pending"))
     assert phases(decided(cluster, Gang)) == {"empty": "Inqueue"}

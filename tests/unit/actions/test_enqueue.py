@@ -1,4 +1,4 @@
-"""enqueue: who is admitted, in which order, and who is told why not."""
+"""enqueue: which jobs are admitted, in which order, and the reasons of the others."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_job_that_does_not_say_what_it_needs_is_admitted_without_asking() -> N
     assert phases(record) == {"open": "Pending", "silent": "Inqueue"}
 
 
-def test_the_reason_is_told_to_those_who_have_something_pending() -> None:
+def test_the_reason_is_recorded_for_jobs_with_pending_pods() -> None:
     from tests.worlds.small_cluster import shape, task
 
     kind, _ = gate(lambda job: Reason("Full", "no room"))

@@ -35,7 +35,7 @@ def foretold(session: Session, failed: FailedAttempts) -> list[str]:
     return [job.key.removeprefix("ns/") for job in session.all_jobs() if failed.known_to_fail(job, job.tasks)]
 
 
-def test_only_jobs_that_look_the_same_are_foretold() -> None:
+def test_failures_are_reused_only_for_equal_jobs() -> None:
     session = open_session(world())
     failed = FailedAttempts(session)
     assert foretold(session, failed) == []
@@ -46,7 +46,7 @@ def test_only_jobs_that_look_the_same_are_foretold() -> None:
     assert foretold(session, failed) == []
 
 
-def test_gangs_of_several_parts_are_not_foretold_for_each_other() -> None:
+def test_failures_of_gangs_with_several_parts_are_not_reused() -> None:
     cluster, parts = with_nodes(("a", {"cpu": 4})), (SubGroupSpec("left", 1), SubGroupSpec("right", 1))
     for name, sides in (("both", ("left", "right")), ("one", ("left", "left"))):
         cluster.put_job(replace(add_job(cluster, name, [shape(cpu=1)] * 2), sub_groups=parts))
@@ -61,7 +61,7 @@ def test_gangs_of_several_parts_are_not_foretold_for_each_other() -> None:
     assert foretold(session, failed) == ["one"]
 
 
-def test_a_foretold_job_waits_for_the_same_reasons() -> None:
+def test_a_job_equal_to_a_failed_one_waits_for_the_same_reasons() -> None:
     session = open_session(world())
     failed = FailedAttempts(session)
     first, twin = job_in(session, "first"), job_in(session, "twin")
@@ -73,7 +73,7 @@ def test_a_foretold_job_waits_for_the_same_reasons() -> None:
 
 
 @pytest.mark.parametrize(("semantics", "known"), [(STRICT, True), (Semantics(unevict_restores_scoring_view=False), False)])
-def test_where_failures_leave_traces_nothing_is_foretold(semantics: Semantics, known: bool) -> None:
+def test_failures_are_not_reused_where_they_change_state(semantics: Semantics, known: bool) -> None:
     session = open_session(world(), semantics=semantics)
     failed = FailedAttempts(session)
     first = job_in(session, "first")

@@ -1,4 +1,4 @@
-"""Who takes part in an action, and in which order."""
+"""Which jobs take part in an action, and in which order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from navarch.plugins.priority import Priority
         ("Unknown", ("enqueue", "allocate"), True),
     ],
 )
-def test_a_job_must_be_admitted_where_somebody_admits(phase: str, actions: tuple[str, ...], takes: bool) -> None:
+def test_a_job_must_be_admitted_where_an_action_admits(phase: str, actions: tuple[str, ...], takes: bool) -> None:
     cluster = with_nodes(("n", {"cpu": 1}))
     cluster.put_job(JobSpec("ns/j", "default", phase=phase))
     session = open_session(cluster)

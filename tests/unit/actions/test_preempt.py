@@ -1,4 +1,4 @@
-"""preempt: who goes for whom inside a queue, and that nothing goes in vain."""
+"""preempt: victims inside a queue, and no eviction in vain."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_what_is_idle_counts() -> None:
     assert evicted(preempted(cluster)) == ["low-0"]
 
 
-def test_whoever_turns_out_not_to_be_needed_stays() -> None:
+def test_victims_that_are_not_needed_stay() -> None:
     cluster = with_nodes(("a", {"cpu": 4}))
     add_job(cluster, "low", [shape(cpu=3), shape(cpu=1)], node="a", minimum=0)
     add_job(cluster, "high", [shape(cpu=3)], priority=9)

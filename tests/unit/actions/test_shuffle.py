@@ -39,5 +39,5 @@ def test_named_tasks_are_evicted_and_only_running_ones_of_jobs_on_living_nodes_a
     assert {(e.reason, e.action, e.for_) for e in record.evictions} == {("shuffle", "shuffle", "")}
 
 
-def test_without_anyone_who_names_tasks_nothing_happens() -> None:
+def test_nothing_happens_without_a_plugin_that_names_victims() -> None:
     assert evicted(decided(world(), actions=("shuffle",))) == []

@@ -53,7 +53,7 @@ def test_its_phase_tells_only_whether_it_has_started(phase: str, expected: str) 
     assert dict(job.reported)["phase"] == phase
 
 
-def test_its_status_is_kept_for_who_writes_it() -> None:
+def test_the_status_is_kept_for_its_writer() -> None:
     start = "2026-01-01T00:00:00Z"
     job = group({"phase": "Running", "running": 2, "scheduled": 3, "occupiedBy": "team/job", "scheduleStartTime": start})
     assert job.counts == {"running": 2, "scheduled": 3}

@@ -127,7 +127,7 @@ def test_mistakes_in_groups_name_their_field(spec: dict[str, Any], complaint: st
 
 
 @pytest.mark.parametrize(("value", "preemptable"), [(99, True), (100, False)])
-def test_priority_decides_who_may_be_preempted(value: int, preemptable: bool) -> None:
+def test_priority_decides_whether_a_group_is_preemptible(value: int, preemptable: bool) -> None:
     classes = {"c": PriorityClassSpec("c", value)}
     assert completed(group({"priorityClassName": "c"}), Settings(), {}, classes).preemptable is preemptable
     assert completed(group({"priorityClassName": "c", "preemptibility": "preemptible"}), Settings(), {}, classes).preemptable

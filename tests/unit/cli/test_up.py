@@ -244,7 +244,7 @@ def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path) -> None:
     assert f"port {port} of this machine is in use already; --port 0 takes any free one" in result.output
 
 
-def test_who_has_no_home_is_told_the_same() -> None:
+def test_without_a_home_directory_the_same_is_said() -> None:
     """A container whose user is a number that no account has, and no $HOME."""
     script = """
 import os, pwd
@@ -259,7 +259,7 @@ with patch.object(pwd, "getpwuid", side_effect=KeyError):
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_who_forgot_to_export_the_kubeconfig_of_navarch_up_is_reminded(
+def test_a_kubeconfig_of_navarch_up_that_was_not_exported_is_named(
     exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = tmp_path / "up" / "kubeconfig"

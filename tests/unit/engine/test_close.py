@@ -234,7 +234,7 @@ def test_equal_reasons_of_many_pods_are_told_once() -> None:
     assert len(job.refusals) == 5
 
 
-def test_a_job_nobody_looked_at_is_left_out_where_only_news_is_asked_for() -> None:
+def test_an_untouched_job_is_left_out_of_a_report_of_changes() -> None:
     cluster = with_nodes(("n", {"cpu": 4}))
     spec = add_job(cluster, "calm", [shape(cpu=1)], node="n")
     first = decided(cluster, Gang)

@@ -98,7 +98,7 @@ def test_a_plugin_answers_where_it_has_all_methods_of_a_point() -> None:
     assert implemented_points(Whole) == ("events",)
 
 
-def test_who_takes_part_is_worked_out_once_for_a_policy_and_again_when_a_plugin_comes() -> None:
+def test_plugins_are_selected_once_for_a_policy_and_again_when_a_plugin_is_added() -> None:
     registry = Registry([Oldest], [Nap])
     policy = Policy((), ((PluginOption("oldest"), PluginOption("nobody")),))
     first = registry.select_plugins(policy)

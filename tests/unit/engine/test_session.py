@@ -12,6 +12,7 @@ from navarch.engine.job import Job
 from navarch.engine.points.protocols import Change
 from navarch.engine.policy.compat import COMPAT
 from navarch.engine.reasons import Reason
+from navarch.engine.registry import Registry
 from navarch.engine.semantics import Semantics
 from navarch.engine.session import Session
 from navarch.model.cluster import Cluster
@@ -48,7 +49,7 @@ def test_a_job_without_its_group_or_its_queue_takes_no_part() -> None:
     assert "ns/no-queue" not in keys(session.all_jobs())
 
 
-def test_a_queue_deleted_under_its_jobs_stops_them_and_nobody_else() -> None:
+def test_a_queue_deleted_under_its_jobs_stops_only_them() -> None:
     cluster = world()
     cluster.put_queue(QueueSpec("other"))
     add_job(cluster, "elsewhere", [shape(cpu=1)], queue="other")
@@ -181,10 +182,9 @@ def test_shared_figures_are_made_once_and_told_before_the_plugins() -> None:
 
 def shard(mode: str | None, nodes: object = ("a",)) -> tuple[list[bool] | None, bool]:
     cluster = with_nodes(("a", {"cpu": 1}), ("b", {"cpu": 1}))
-    session = open_session(cluster)
-    session.policy = dataclasses.replace(session.policy, params={"shardingMode": mode, "nodesInShard": nodes})
-    mask, hard = session._shard()
-    return None if mask is None else mask.tolist(), hard
+    policy = dataclasses.replace(open_session(cluster).policy, params={"shardingMode": mode, "nodesInShard": nodes})
+    session = Session(cluster.snapshot(), policy, Registry((), ()), now=0.0)
+    return None if session.shard is None else session.shard.tolist(), session.shard_is_hard
 
 
 def test_shards() -> None:

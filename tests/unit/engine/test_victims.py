@@ -1,4 +1,4 @@
-"""The search for victims: who is a candidate, what they free, who goes first, and who stays after all."""
+"""The search for victims: candidates, what they free, their order, and those that stay after all."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_evicting_goes_on_until_it_is_enough_and_not_further() -> None:
 
 
 @pytest.mark.parametrize(("need", "left"), [(1000, ["mine-0"]), (2000, ["mine-1"]), (3000, ["mine-0", "mine-1"])])
-def test_whoever_was_not_needed_is_given_back_last_first(need: int, left: list[str]) -> None:
+def test_unneeded_victims_are_given_back_last_first(need: int, left: list[str]) -> None:
     session = open_session(world())
     statement = session.statement()
     for uid in ("mine-0", "mine-1"):

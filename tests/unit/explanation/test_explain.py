@@ -113,7 +113,7 @@ def test_a_queue_that_does_not_exist() -> None:
     assert "submit it to queue other instead of nowhere" in starting(answer, "queue")
 
 
-def test_the_place_in_the_queue_and_who_is_ahead() -> None:
+def test_the_place_in_the_queue_and_the_jobs_ahead() -> None:
     first = [each.created("2026-01-01T00:00:00Z") for each in gang("first", 1, 3)]
     second = [each.created("2026-01-02T00:00:00Z") for each in gang("second", 1, 3)]
     third = [each.created("2026-01-03T00:00:00Z") for each in gang("third", 1, 3)]

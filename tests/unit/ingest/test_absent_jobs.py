@@ -53,7 +53,7 @@ def test_a_pod_waits_until_its_owner_is_shown() -> None:
     assert least(made) == 3, "it goes, and so will they"
 
 
-def test_an_owner_of_a_kind_that_nobody_watches_is_not_waited_for() -> None:
+def test_an_owner_of_an_unwatched_kind_is_not_waited_for() -> None:
     made, _ = cache()
     made.put_pod(pod("a"))
     assert least(made) == 1

@@ -50,7 +50,9 @@ def takes_part(of: ClusterCache) -> bool:
         ("navarch", (), True),
     ],
 )
-def test_a_group_without_pods_is_of_those_whom_its_job_names(scheduler: str | None, of_tasks: tuple[str, ...], ours: bool) -> None:
+def test_a_group_without_pods_belongs_to_the_schedulers_that_its_job_names(
+    scheduler: str | None, of_tasks: tuple[str, ...], ours: bool
+) -> None:
     for group_first in (True, False):
         made, _ = cache()
         if group_first:
@@ -63,7 +65,7 @@ def test_a_group_without_pods_is_of_those_whom_its_job_names(scheduler: str | No
         assert made.is_foreign_group("default/g") is not ours
 
 
-def test_a_group_that_no_job_made_is_everybodys() -> None:
+def test_a_group_without_a_job_belongs_to_every_scheduler() -> None:
     made, _ = cache()
     put_group(made, owner=None)
     assert takes_part(made)

@@ -6,6 +6,8 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from tests.worlds.live_parts.cluster_cache import cache
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
@@ -47,6 +49,23 @@ def test_a_job_follows_its_pods() -> None:
     changed, gone = groups.remove(first.job, first.uid)
     assert changed is not None and changed.priority == 5 and not gone
     assert groups.remove(first.job, second.uid) == (None, True)
+
+
+def test_where_a_group_is_required_a_budget_makes_the_job_and_its_end_unmakes_it() -> None:
+    made, _ = cache(settings=Settings(shadow_groups=False))
+    owned = from_manifest(pod("b").owned_by("StatefulSet", "db", "u"), Pod)
+    made.put_pod(owned)
+    jobs, key = made.cluster.jobs, "default/statefulset/db"
+    assert jobs.specs[jobs.rows.of[key]] is None
+    budget = DisruptionBudgetSpec("default", "p", None, 0, min_available=2, owner=("StatefulSet", "db", "u"))
+    made.put(budget)
+    spec = jobs.specs[jobs.rows.of[key]]
+    assert spec is not None and spec.min_member == 2
+    made.put(replace(budget, owner=("StatefulSet", "elsewhere", "w")))
+    assert jobs.specs[jobs.rows.of[key]] is None
+    made.put(budget)
+    made.remove(budget)
+    assert jobs.specs[jobs.rows.of[key]] is None, "as before it came"
 
 
 def test_minimum_from_annotation_or_a_budget_of_the_same_controller() -> None:

@@ -74,10 +74,6 @@ def test_pods_of_another_scheduler() -> None:
     assert ours is not None and ours.job == "default/pod/a"
 
 
-def test_without_shadow_groups_a_pod_without_group_has_no_job() -> None:
-    assert read(pod("a"), shadow_groups=False).job == ""
-
-
 def test_equal_templates_share_one_shape_object() -> None:
     first = read(pod("a").cpu("1").memory("1Gi").on("n1"))
     second = read(pod("b", "elsewhere").cpu("1").memory("1Gi").on("n2"))

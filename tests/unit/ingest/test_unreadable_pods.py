@@ -87,7 +87,7 @@ def test_a_pod_on_a_node_counts_by_what_can_be_read_of_it() -> None:
     assert scene.used == 0
 
 
-def test_a_node_takes_no_more_pods_while_nobody_knows_what_one_on_it_holds() -> None:
+def test_a_node_takes_no_more_pods_while_the_amounts_of_one_are_unknown() -> None:
     scene = Scene()
     for _ in range(2):  # of each version as of the first
         scene.send("odd", A_LOT)
@@ -101,7 +101,7 @@ def test_a_node_takes_no_more_pods_while_nobody_knows_what_one_on_it_holds() -> 
 
 
 @pytest.mark.parametrize("policy", ["navarch", "volcano", "kube-batch", "kube-scheduler"])
-def test_whatever_the_policy_nobody_is_put_on_a_closed_node(policy: str) -> None:
+def test_no_policy_places_a_pod_on_a_closed_node(policy: str) -> None:
     scene = Scene()
     scene.cache.put(node("n2"))
     assert scene.binds(policy) > 0

@@ -1,4 +1,4 @@
-"""Who takes part in a live cycle."""
+"""Which jobs take part in a live cycle."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_where_namespaces_take_turns_the_first_of_each_come_first() -> None:
     assert later == ["ns/q1-0", "ns/q1-1", "ns/q1-2", "ns/q2-0", "ns/q2-1"]
 
 
-def test_cycle_after_cycle_everybody_has_a_turn() -> None:
+def test_batches_reach_every_job_in_successive_cycles() -> None:
     cluster, registry = backlog(), installed()
     bound: list[str] = []
     for number in range(3):

@@ -1,4 +1,4 @@
-"""Jobs that go: who waits on their account hears of it, and another of the same name starts afresh."""
+"""Deleted jobs: jobs that wait for their resources become active, and a new job of the same name starts afresh."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from navarch.live.core import LiveCore
 
 
 class World:
-    """A cache whose news reach those who wait, as in the scheduler."""
+    """A cache whose events reach the scheduling queue."""
 
     def __init__(self) -> None:
         core = LiveCore(SETTINGS, lambda instruction: None)
         self.queue, self.cache = core.queue, core.cache
 
-    def fails(self, job: str, times: int = 1) -> float:
-        """How long it waits after its last failure."""
+    def fails(self, job: str, times: int = 1) -> float | None:
+        """How long it waits after its last failure, if no other job waits."""
         for _ in range(times):
             self.queue.add_unschedulable(job, (Event.POD_REMOVED,), 1, now=0.0)
-        return self.queue._attempts[job].retry_at
+        return self.queue.next_retry
 
 
 def test_a_group_that_goes_is_told_once() -> None:
@@ -40,7 +40,7 @@ def test_a_group_made_anew_starts_with_the_shortest_wait() -> None:
     put(world.cache, pod("a", group="g"))
     assert world.fails("default/g", 4) == 8.0
     world.cache.remove(group("g", 1))
-    assert world.queue.inactive() == [] and world.queue._attempts == {}
+    assert world.queue.inactive() == [] and world.queue.attempts("default/g") == 0
     world.cache.put(replace(group("g", 1), uid="another"))
     assert world.fails("default/g") == 1.0
 
@@ -50,12 +50,12 @@ def test_a_pod_made_anew_starts_with_the_shortest_wait() -> None:
     put(world.cache, pod("a"))
     assert world.fails("default/pod/a", 4) == 8.0
     world.cache.remove_pod("uid-a")
-    assert world.queue.inactive() == [] and world.queue._attempts == {}
+    assert world.queue.inactive() == [] and world.queue.attempts("default/pod/a") == 0
     put(world.cache, pod("a"))
     assert world.fails("default/pod/a") == 1.0
 
 
-def test_who_waits_to_be_admitted_hears_of_a_group_that_gives_its_place_up() -> None:
+def test_a_deleted_group_activates_jobs_that_wait_to_be_admitted() -> None:
     for phase, woken in (("Pending", ["default/other"]), ("Inqueue", [])):
         world = World()
         world.cache.put(replace(group("g", 1, minResources={"cpu": "4"}), phase=phase))

@@ -171,7 +171,7 @@ def test_the_time_out_starts_again_with_the_lead() -> None:
 
 @pytest.mark.parametrize("bound", [("a",), ()], ids=["one is bound", "none is"])
 def test_what_is_prepared_for_a_member_is_waited_for_as_long_as_it_gets_on(bound: tuple[str, ...]) -> None:
-    """A preparation may last for ten minutes; a gang of which nothing is bound may take them."""
+    """A preparation may last for ten minutes; a gang without a bound pod may take them."""
     made, _ = cache()
     made.put(group("g", 2))
     for name in ("a", "b"):

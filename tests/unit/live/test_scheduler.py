@@ -1,25 +1,24 @@
-"""The live scheduler between its parts: who may decide and write, what a failed bind leads to, and how a term ends."""
+"""The live scheduler between its parts: when it may decide and write, what a failed bind leads to, and how a term ends."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
-from tests.worlds.live_parts.cluster_cache import group, node, pod, put
+from tests.worlds.live_parts.cluster_cache import group, pod, put
 from tests.worlds.live_parts.failing_cycle import failing
-from tests.worlds.live_parts.fake_pool import Submitted
+from tests.worlds.live_parts.offline_scheduler import scheduling, sent_by
 
-from navarch.kube.connect import Endpoint
 from navarch.kube.write.pool import Done, Write
 from navarch.live import cycle as cycles
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.ops.election import Elector
 from navarch.live.scheduler import FLUSH_INTERVAL, MAX_BINDINGS_AHEAD, UNHEALTHY_AFTER, Scheduler
-from navarch.live.settings import RunOptions
+from navarch.model.snapshot import Snapshot
 
 pytestmark = pytest.mark.looptime
 
@@ -35,21 +34,6 @@ class Lease:
         self.kept = True
 
 
-@asynccontextmanager
-async def scheduling(**options: Any) -> AsyncIterator[Scheduler]:
-    """A scheduler that leads, with a node and without an API server."""
-    scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", **options))
-    scheduler.core.leading = True
-    scheduler.cache.put(node("n1"))
-    sent = Submitted()
-    for outbox in (scheduler.binder.outbox, scheduler.pod_statuses.outbox, scheduler.group_statuses.outbox, scheduler.events.outbox):
-        outbox._pool = sent.pool
-    scheduler.evictor._pool = sent.pool
-    yield scheduler
-    for client in (scheduler.client, scheduler.lease_client, scheduler.pool):
-        await client.close()
-
-
 def elected(scheduler: Scheduler) -> Lease:
     lease = Lease()
     scheduler.elector = cast(Elector, lease)
@@ -57,7 +41,7 @@ def elected(scheduler: Scheduler) -> Lease:
 
 
 def submitted(scheduler: Scheduler) -> list[Write]:
-    return cast(Submitted, scheduler.binder.outbox._pool).writes
+    return sent_by(scheduler).writes
 
 
 def bind_of(name: str, job: str = "") -> AssumedBind:
@@ -68,7 +52,7 @@ def counted(scheduler: Scheduler, name: str, **labels: str) -> float | None:
     return scheduler.metrics.registry.get_sample_value(name, labels)
 
 
-async def test_only_who_has_the_lease_decides_and_writes() -> None:
+async def test_only_the_holder_of_the_lease_decides_and_writes() -> None:
     async with scheduling() as scheduler:
         put(scheduler.cache, pod("a"))
         lease = elected(scheduler)
@@ -76,7 +60,7 @@ async def test_only_who_has_the_lease_decides_and_writes() -> None:
         scheduler.cycle()
         assert (scheduler.leading, scheduler.may_write(), scheduler.core.last_cycle) == (False, False, None)
         for part, may in ((scheduler.client.transport, False), (scheduler.pool, False), (scheduler.lease_client.transport, True)):
-            assert part._may_write() is may, "the lease alone is written without one"
+            assert part.may_write() is may, "the lease alone is written without one"
         lease.leading = True
         scheduler.core.leading = False
         scheduler.cycle()
@@ -108,15 +92,15 @@ async def test_a_dry_run_names_the_extenders_that_it_does_not_ask(tmp_path: Path
     ]
 
 
-async def test_who_tries_what_it_would_do_writes_nothing_and_takes_no_lease() -> None:
+async def test_a_dry_run_writes_nothing_and_takes_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     async with scheduling(dry_run=True) as scheduler:
         led: list[str] = []
 
         async def lead() -> None:
             led.append("led")
 
-        cast(Any, scheduler)._lead = lead
-        await scheduler._lead_when_elected()
+        monkeypatch.setattr(scheduler, "lead", lead)
+        await scheduler.lead_when_elected()
         assert (led, scheduler.elector, scheduler.may_write()) == (["led"], None, False)
         put(scheduler.cache, pod("a"))
         scheduler.cycle()
@@ -124,7 +108,7 @@ async def test_who_tries_what_it_would_do_writes_nothing_and_takes_no_lease() ->
         assert submitted(scheduler) == [] and scheduler.assumed.binds == {}
 
 
-async def test_cycles_that_fail_one_after_the_other_are_told_to_who_asks_for_our_health(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_several_failed_cycles_in_a_row_make_the_scheduler_unready(monkeypatch: pytest.MonkeyPatch) -> None:
     async with scheduling() as scheduler:
         before = scheduler.missing()
         monkeypatch.setattr(cycles, "decide", failing)
@@ -139,12 +123,22 @@ async def test_cycles_that_fail_one_after_the_other_are_told_to_who_asks_for_our
         assert scheduler.missing() == before
 
 
-async def test_a_snapshot_that_somebody_reads_is_not_written_over_by_the_next_cycle() -> None:
+async def test_a_snapshot_in_use_is_not_overwritten_by_the_next_cycle() -> None:
     async with scheduling() as scheduler:
-        scheduler.cycle()
-        assert scheduler.core.last_cycle is not None and scheduler.core._reusable is scheduler.core.last_cycle.snapshot
+        put(scheduler.cache, pod("a", cpu="100"))
+
+        def next_snapshot() -> Snapshot:
+            scheduler.cycle()
+            assert scheduler.core.last_cycle is not None
+            return scheduler.core.last_cycle.snapshot
+
+        def share_memory(left: Snapshot, right: Snapshot) -> bool:
+            return bool(np.shares_memory(left.tasks.shape, right.tasks.shape))
+
+        first, second = next_snapshot(), next_snapshot()
+        assert share_memory(first, second), "nothing reads the snapshot of the last cycle: its arrays are reused"
         assert await scheduler.debug_snapshot()
-        assert scheduler.core._reusable is None
+        assert not share_memory(second, next_snapshot())
 
 
 async def test_a_bind_that_failed_is_written_on_the_pod() -> None:
@@ -177,10 +171,12 @@ async def test_a_gang_that_is_released_is_evicted_and_nothing_is_prepared_for_it
         scheduler.cache.put(group("g", 3))
         for name in ("a", "b"):
             put(scheduler.cache, pod(name, node="n1", phase="Running", group="g"))
-        tasks = [task for name in ("a", "b") if (task := scheduler.cache.cluster.task(f"uid-{name}")) is not None]
+        put(scheduler.cache, pod("c", group="g"))
         given_up: list[str] = []
         cast(Any, scheduler.preparations).give_up = lambda job, why: given_up.append(job)
-        scheduler.core._release_gang("default/g", tasks, asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        for later in (0.0, scheduler.options.gang_timeout):
+            scheduler.core.check_gangs(now + later)
         assert given_up == ["default/g"]
         await asyncio.sleep(1.0)
         marked = [write.path for write in submitted(scheduler) if b"DisruptionTarget" in write.body]
@@ -201,13 +197,13 @@ def on_the_wire(scheduler: Scheduler) -> Callable[[], None]:
     """A binding that was sent; what is given back answers it."""
     done: Done = lambda outcome: None  # noqa: E731
     scheduler.binder.outbox.put(lambda: (Write("POST", "/binding", b"{}"), done))
-    return cast(Submitted, scheduler.binder.outbox._pool).end
+    return sent_by(scheduler).end
 
 
 async def test_writes_are_finished_before_the_lease_is_given_back() -> None:
     async with scheduling(shutdown_timeout=20.0) as scheduler:
         lease, answer = elected(scheduler), on_the_wire(scheduler)
-        finishing = asyncio.create_task(scheduler._finish())
+        finishing = asyncio.create_task(scheduler.finish_writes())
         await asyncio.sleep(5.0)
         assert not finishing.done()
         answer()
@@ -219,17 +215,17 @@ async def test_writes_are_finished_before_the_lease_is_given_back() -> None:
 async def test_a_binding_without_an_answer_leaves_the_lease_to_run_out() -> None:
     async with scheduling(shutdown_timeout=20.0) as scheduler:
         lease, _ = elected(scheduler), on_the_wire(scheduler)
-        await scheduler._finish()
+        await scheduler.finish_writes()
         assert asyncio.get_running_loop().time() >= 20.0
         assert (lease.kept, scheduler.binder.outbox.paused) == (True, True)
 
 
 @pytest.mark.parametrize("already", [True, False])
-async def test_who_has_lost_the_lease_waits_for_nothing_and_sends_nothing_more(already: bool) -> None:
+async def test_after_a_lost_lease_nothing_is_awaited_or_sent(already: bool) -> None:
     async with scheduling(shutdown_timeout=20.0) as scheduler:
         lease, _ = elected(scheduler), on_the_wire(scheduler)
         lease.leading = not already
-        finishing = asyncio.create_task(scheduler._finish())
+        finishing = asyncio.create_task(scheduler.finish_writes())
         await asyncio.sleep(1.0)
         lease.leading = False
         await finishing
@@ -249,7 +245,7 @@ async def test_a_status_that_cannot_be_made_does_not_keep_the_others(caplog: pyt
 
         cast(Any, scheduler.pod_statuses).flush = failing_flush
         cast(Any, scheduler.group_statuses).flush = flushed.append
-        flushing = asyncio.create_task(scheduler._flush())
+        flushing = asyncio.create_task(scheduler.flush_statuses())
         await asyncio.sleep(FLUSH_INTERVAL * 3.5)
         flushing.cancel()
         assert len(flushed) == 3 and "an object nobody expected" in caplog.text
@@ -297,10 +293,10 @@ async def test_the_rest_of_a_backlog_is_taken_up_when_the_bindings_before_it_are
     async with scheduling() as scheduler:
         hurried: list[int] = []
         cast(Any, scheduler.loop).trigger = lambda: hurried.append(len(scheduler.binder.outbox))
-        flushing = asyncio.create_task(scheduler._flush())
+        flushing = asyncio.create_task(scheduler.flush_statuses())
         await asyncio.sleep(FLUSH_INTERVAL * 1.5)
         assert hurried == [], "there is no more"
-        scheduler._backlog_left = True
+        scheduler.backlog_left = True
         scheduler.binder.outbox.pause()
         for _ in range(MAX_BINDINGS_AHEAD):
             scheduler.binder.outbox.put(lambda: None)

@@ -1,4 +1,4 @@
-"""The mirror: any order of events ends in the same figures, and nothing is left of what has gone."""
+"""The cluster model: any order of events ends in the same figures, and nothing is left of removed objects."""
 
 from __future__ import annotations
 

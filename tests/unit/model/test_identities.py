@@ -1,4 +1,4 @@
-"""A mirror that lives for months does not remember the labels of every pod that ever was."""
+"""A cluster model that lives for months forgets the labels of removed pods."""
 
 from __future__ import annotations
 

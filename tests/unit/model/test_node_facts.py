@@ -72,7 +72,7 @@ def test_an_older_snapshot_gets_what_holds_for_its_own_nodes() -> None:
     assert [fit_nodes(each).tolist() for each in (newer, older, newer)] == [[False, True, True], [True] * 3, [False, True, True]]
 
 
-def test_nobody_writes_into_what_later_cycles_read() -> None:
+def test_kept_columns_are_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         gpu_memories(cluster().snapshot())[0] = 1
 

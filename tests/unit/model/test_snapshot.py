@@ -1,4 +1,4 @@
-"""A snapshot is isolated from the mirror, both ways, and its nodes come in the order that was asked for."""
+"""A snapshot is isolated from the cluster, both ways, and its nodes come in the order that was asked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def world() -> Cluster:
     return cluster
 
 
-def test_changes_of_the_mirror_are_not_seen() -> None:
+def test_changes_of_the_cluster_are_not_seen() -> None:
     cluster = world()
     snapshot = cluster.snapshot()
     before = (snapshot.nodes.used.copy(), snapshot.jobs.counts.copy(), [dict(t) for t in snapshot.jobs.tasks])
@@ -37,7 +37,7 @@ def test_changes_of_the_mirror_are_not_seen() -> None:
     assert snapshot.tasks.spec(0).uid == "run-0"
 
 
-def test_what_a_session_decides_is_not_seen_by_the_mirror_or_by_another_snapshot() -> None:
+def test_decisions_of_a_session_are_not_seen_by_the_cluster_or_another_snapshot() -> None:
     cluster = world()
     twin = cluster.snapshot()
     session = open_session(cluster)

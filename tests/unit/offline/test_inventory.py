@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from navarch.apis.core.kept_objects import is_of_its_group
 from navarch.apis.dialect import Settings
+from navarch.apis.registry import KEPT
+from navarch.offline.admission_lookups import LOOKED_UP
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.testing.builders import Builder, budget, namespace, node, pod, pod_group, priority_class, queue
@@ -54,7 +57,7 @@ def test_queues_that_need_no_object() -> None:
     assert named.jobs["team/pod/a"].queue == "team"
 
 
-def test_kinds_that_nobody_reads_are_counted() -> None:
+def test_objects_of_unread_kinds_are_counted() -> None:
     found = take(Builder("v1", "ConfigMap", "a"), Builder("v1", "ConfigMap", "b"), Builder("v1", "Service", "s"))
     assert found.ignored == {"v1 ConfigMap": 2}
     assert list(found.cluster.objects["Service"]) == [("default", "s")]
@@ -129,7 +132,7 @@ def test_pods_without_containers_are_warned_of() -> None:
     assert take(empty, pod("b")).warnings == ["no containers, so nothing is asked for: default/a"]
 
 
-def test_a_kind_in_a_version_nobody_reads_is_told_with_those_that_are() -> None:
+def test_an_unread_version_of_a_kind_is_reported_with_the_versions_that_are_read() -> None:
     found = take(Builder("scheduling.volcano.sh/v1", "Queue", "q"), Builder("apps/v1beta1", "Deployment", "d", "default"))
     assert sorted(found.ignored) == [
         "apps/v1beta1 Deployment (only apps/v1 is read)",
@@ -188,3 +191,27 @@ def test_a_budget_that_makes_no_sense() -> None:
     made["spec"] = {"selector": {}, "minAvailable": "half"}
     (mistake,) = take(made).mistakes
     assert str(mistake).startswith("f document 1: PodDisruptionBudget default/b: spec.minAvailable: found 'half'")
+
+
+def test_a_kind_of_another_api_with_a_known_name_is_counted_and_not_read() -> None:
+    knative = Builder("serving.knative.dev/v1", "Service", "web", "default")
+    limits = Builder("example.com/v1", "LimitRange", "l", "default")
+    limits["spec"] = {"limits": [{"type": "Container", "default": {"cpu": "7"}}]}
+    others = [Builder("example.com/v1", kind, "x") for kind in ("ResourceSlice", "RuntimeClass", "StorageClass")]
+    found = take(knative, limits, *others, pod("a"))
+    assert sorted(found.ignored) == [
+        "example.com/v1 LimitRange",
+        "example.com/v1 ResourceSlice",
+        "example.com/v1 RuntimeClass",
+        "example.com/v1 StorageClass",
+        "serving.knative.dev/v1 Service",
+    ]
+    assert not found.mistakes and not found.cluster.objects
+    (task,) = [task for task in found.cluster.tasks.specs if task is not None]
+    assert dict(task.shape.requests).get("cpu", 0) == 0
+
+
+def test_the_api_group_of_every_kept_kind_is_known() -> None:
+    groups = ("", "apps", "node.k8s.io", "resource.k8s.io", "shard.volcano.sh", "storage.k8s.io")
+    versions = [f"{group}/v1".removeprefix("/") for group in groups]
+    assert [kind for kind in sorted(KEPT | LOOKED_UP) if not any(is_of_its_group(version, kind) for version in versions)] == []

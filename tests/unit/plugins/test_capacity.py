@@ -98,7 +98,7 @@ def test_a_queue_above_its_due_in_one_resource_may_reclaim_only_where_the_policy
 
 
 @pytest.mark.parametrize(("compat", "taken"), [("strict", 0), ("volcano", 2)])
-def test_being_above_its_due_in_what_nobody_asks_for_costs_nothing(compat: str, taken: int) -> None:
+def test_exceeding_the_deserved_share_of_an_unrequested_resource_costs_nothing(compat: str, taken: int) -> None:
     world = World().node("n", cpu=10, memory="10Gi", gpu=4).queue("b", deserved={"gpu": 2})
     world.queue("a", deserved={"cpu": 1, "gpu": 4}).job("x", "a").pods("x", 3, cpu=1, gpu=1, node="n")
     world.job("y", "b").pods("y", gpu=1)

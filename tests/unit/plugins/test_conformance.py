@@ -20,7 +20,7 @@ from navarch.plugins.conformance import Conformance
         ({"namespace": "kube-system-like"}, False),
     ],
 )
-def test_critical_pods_stay_whoever_asks(fields: dict[str, str], stays: bool) -> None:
+def test_critical_pods_are_never_victims(fields: dict[str, str], stays: bool) -> None:
     cluster = with_nodes(("n", {"cpu": 8}))
     add_job(cluster, "run", [shape(cpu=1)], node="n")
     add_job(cluster, "want", [shape(cpu=1)])

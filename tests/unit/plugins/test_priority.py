@@ -1,4 +1,4 @@
-"""priority: who goes first, and who may evict whom."""
+"""priority: the order of jobs, and which may evict which."""
 
 from __future__ import annotations
 

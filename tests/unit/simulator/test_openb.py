@@ -182,7 +182,7 @@ def test_no_gpu_is_given_twice_and_halves_share_one() -> None:
     assert len(run.waiting) == 12 - 4
 
 
-def test_the_command_that_everyone_tries(tmp_path: Path) -> None:
+def test_the_simulate_command_with_an_openb_trace_and_cluster(tmp_path: Path) -> None:
     pods, nodes = tmp_path / "pods.csv", tmp_path / "nodes.csv"
     pods.write_text("\n".join([HEAD, *(f"p-{n},100,64,1,{20 + 10 * (n % 2)},,,,,," for n in range(60))]) + "\n")
     nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\nn-0,64000,262144,2,T4\n")

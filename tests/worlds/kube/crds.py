@@ -1,7 +1,7 @@
 """CRDs that come and go during tests, on a server that others use afterwards.
 
 A kube-apiserver stores a CRD, answers for its kind and names it in discovery: three moments, and a CRD that goes passes them again in
-no order of their own. Between them one part of the server denies what another one still says, so whoever makes or takes a CRD here
+no order of their own. Between them one part of the server denies what another one still says, so a test that makes or takes a CRD here
 waits for all three: a test never meets a kind that another test is just losing.
 """
 
@@ -23,7 +23,12 @@ def plain_crd(resource: Resource, kind: str) -> dict[str, Any]:
     names = {"kind": kind, "plural": resource.plural, "singular": kind.lower(), "listKind": f"{kind}List"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": resource.version, "served": True, "storage": True, "schema": schema}
-    spec = {"group": resource.group, "names": names, "scope": "Namespaced", "versions": [version]}
+    spec = {
+        "group": resource.group,
+        "names": names,
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "versions": [version],
+    }
     metadata = {"name": name_of(resource)}
     return {"apiVersion": CRDS.api_version, "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
 

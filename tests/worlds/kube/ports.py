@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 def hold_port() -> socket.socket:
-    """A port of our own, kept between two lives of a server that listens there: nobody else is given it meanwhile, and whoever
+    """A port of our own, kept between two lives of a server that listens there: no other process gets it meanwhile, and a client that
     connects to it without a listener is refused."""
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -35,7 +35,7 @@ class RawServer:
         self.connections: list[asyncio.StreamWriter] = []
         self._ssl = ssl_context
         self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
         self._asked = asyncio.Event()
         self._held = hold_port()
         self.port: int = self._held.getsockname()[1]
@@ -57,7 +57,7 @@ class RawServer:
         self.listen_no_more()
         for writer in self.connections:
             writer.transport.abort()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
         self._held.close()
 
     async def asked(self, times: int) -> None:
@@ -70,7 +70,7 @@ class RawServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._tasks.add(task)
+        self.tasks.add(task)
         number = len(self.connections)
         self.connections.append(writer)
         try:

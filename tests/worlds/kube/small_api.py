@@ -124,7 +124,7 @@ class SmallApi:
             self._emit(path, "DELETED", last)
 
     def bookmark(self, path: str = POD_LIST, version: int | None = None) -> None:
-        body = self._bookmark(version or self.version)
+        body = self.bookmark_line(version or self.version)
         self.send_raw(body, path)
 
     def send_raw(self, line: bytes, path: str = POD_LIST) -> None:
@@ -155,7 +155,7 @@ class SmallApi:
         self.send_raw(line, path)
 
     @staticmethod
-    def _bookmark(version: int, *, end: bool = False) -> bytes:
+    def bookmark_line(version: int, *, end: bool = False) -> bytes:
         metadata: Object = {"resourceVersion": str(version)}
         if end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
@@ -230,7 +230,7 @@ class SmallApi:
             for _, body in sorted(self.collections[path].items()):
                 watcher.queue.put_nowait(msgspec.json.encode({"type": "ADDED", "object": body}) + b"\n")
             if self.end_initial:
-                watcher.queue.put_nowait(self._bookmark(self.version, end=True))
+                watcher.queue.put_nowait(self.bookmark_line(self.version, end=True))
         else:
             for version, line in self.history.get(path, ()):
                 if version > since:

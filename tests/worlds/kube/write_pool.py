@@ -6,30 +6,40 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from tests.worlds.kube.raw_server import Answer, RawServer, Request
 
 from navarch.kube.auth.credentials import Credentials, StaticCredentials
+from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
 from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Write, WritePool
 
+NEVER = 3600.0
+"""Seconds that no test lasts."""
+
+
+def endless_backoff() -> Backoff:
+    """After a failure no connection is tried again within a test."""
+    return Backoff(first=NEVER, cap=NEVER)
+
 
 @asynccontextmanager
 async def pooled(
-    answer: Callable[[Request], Answer], *, credentials: Credentials | None = None, **options: float
+    answer: Callable[[Request], Answer], *, credentials: Credentials | None = None, **options: Any
 ) -> AsyncIterator[tuple[WritePool, RawServer]]:
     async with RawServer(answer) as server:
         endpoint = Endpoint(server.url, credentials=credentials or StaticCredentials())
-        pool = WritePool(endpoint, rng=random.Random(1), **options)  # type: ignore[arg-type]
+        pool = WritePool(endpoint, rng=random.Random(1), **options)
         try:
             yield pool, server
         finally:
             await pool.close()
 
 
-def post(name: str = "x", **options: object) -> Write:
-    return Write("POST", f"/api/v1/{name}", b"{}", **options)  # type: ignore[arg-type]
+def post(name: str = "x", **options: Any) -> Write:
+    return Write("POST", f"/api/v1/{name}", b"{}", **options)
 
 
 async def outcomes(pool: WritePool, writes: list[Write]) -> list[Reply | BaseException]:

@@ -1,4 +1,4 @@
-"""Who sent what to the API server, by the server's own account: kube-apiserver's audit log, or the embedded server's ear.
+"""The requests that the API server received, by user: kube-apiserver's audit log, or the embedded server's ear.
 
 Processes are told apart by the user they impersonate (`World.process(name=...)`).
 """

@@ -1,6 +1,6 @@
 """A wire that breaks: everything passes through, and now and then a connection ends just when the server has answered.
 
-The server has then done what it was asked, and whoever asked does not know. TLS passes through untouched.
+The server has then done what it was asked, and the client does not know. TLS passes through untouched.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class World:
     async def scheduler(
         self, port: int = 0, kubeconfig: str | Path | None = None, clock: Callable[[], float] = time.time, **options: Any
     ) -> AsyncIterator[Scheduler]:
-        """A scheduler in this process, stopped at the end of the block; as somebody else than the admin if so wished, and by
+        """A scheduler in this process, stopped at the end of the block; as another user than the admin if given, and by
         another clock."""
         endpoint = connect(kubeconfig) if kubeconfig is not None else self.endpoint(port)
         made = Scheduler(endpoint, replace(OPTIONS, **options), clock=clock, patience=IMPATIENT)
@@ -210,7 +210,7 @@ class World:
 
     async def process(self, *arguments: str, name: str = "") -> asyncio.subprocess.Process:
         """A scheduler in a process of its own, which can be killed. With a name it speaks as that user and has its own log."""
-        kubeconfig = self._speaking_as(name) if name else self.kubeconfig
+        kubeconfig = self.speaking_as(name) if name else self.kubeconfig
         command = [sys.executable, "-m", "navarch.cli.run", f"--kubeconfig={kubeconfig}", "--listen=", *arguments]
         log = self.log_of(name).open("ab")
         process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=dict(os.environ))
@@ -231,7 +231,7 @@ class World:
         except TimeoutError:
             raise AssertionError(f"{name} did not say {text!r}: {log.read_text(encoding='utf-8')[-1500:]}") from None
 
-    def _speaking_as(self, name: str) -> Path:
+    def speaking_as(self, name: str) -> Path:
         """The same kubeconfig by impersonation, which names the speaker in every request."""
         document = yaml.safe_load(self.kubeconfig.read_text(encoding="utf-8"))
         for user in document["users"]:
@@ -242,7 +242,7 @@ class World:
 
 
 class Clock:
-    """A wall clock that somebody sets."""
+    """A wall clock that a test sets."""
 
     ahead = 0.0
 
@@ -251,7 +251,7 @@ class Clock:
 
 
 class StillClock:
-    """A wall clock that goes only when somebody moves it on."""
+    """A wall clock that stands still until a test moves it."""
 
     def __init__(self) -> None:
         self.now = time.time()

@@ -50,7 +50,7 @@ async def slow_replies(server: ApiServer, world: World, rng: random.Random) -> N
 
 
 async def restarts(server: ApiServer, world: World, rng: random.Random) -> None:
-    """The listener goes away with requests on the wire: their outcome is unknown to whoever sent them."""
+    """The listener goes away with requests on the wire: their sender does not know the outcome."""
     server.faults.delay(0.05, path="/binding", rate=0.5, seed=rng.randrange(1 << 30))
     for _ in range(2):
         await asyncio.sleep(rng.random() * GUST)
@@ -59,7 +59,7 @@ async def restarts(server: ApiServer, world: World, rng: random.Random) -> None:
 
 
 async def thieves(server: ApiServer, world: World, rng: random.Random) -> None:
-    """Somebody else binds our pods to a node that only he uses."""
+    """Another scheduler binds our pods to a node that only it uses."""
     assert world.history is not None
     for _ in range(6):
         await asyncio.sleep(rng.random() * GUST)

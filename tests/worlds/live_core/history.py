@@ -1,6 +1,6 @@
 """Random histories of small clusters, a change at a time: pods and gangs come, end and are deleted, nodes and queues change.
 
-Each has up to three themes besides (`themes`, `object_themes`), of which one steps now and then.
+Each has up to three themes besides (`themes`, `object_themes`); one of them steps now and then.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class History:
         self.themes = [theme(self) for theme in rng.sample(THEMES, rng.randint(0, 3))]
         self.kinds = [self._themed(self._kind()) for _ in range(rng.randint(2, 4))]
         self.single: dict[int, list[str]] = {}
-        """Number of the kind -> its single pods, the eldest first; of kinds that do not look at other pods, for of those one may fit
+        """Number of the kind -> its single pods, oldest first; of kinds that do not look at other pods, for of those one may fit
         where another did not when a third was placed between them."""
         top = "dep" if self.kai else "root"
         world.queue(top)
@@ -194,7 +194,7 @@ class History:
         self.world.scheduling_queue.flush_backoff(self.world.now)
 
     def overtaken(self) -> list[tuple[str, str]]:
-        """(elder, younger) among equal single pods, where the younger runs and the elder waits, and not for a node it was promised."""
+        """(older, younger) among equal single pods, where the younger runs and the older waits, and not for a node it was promised."""
         task = self.world.cache.cluster.task
         running = set(self.world.running)
         pending = {name for name in self.world.pending if (spec := task(name)) is not None and not spec.nominated_node}

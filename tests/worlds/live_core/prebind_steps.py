@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+from tests.worlds.live_parts.resources import binding_conditions
+
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
@@ -24,7 +26,7 @@ class PrebindSteps:
     def __init__(self, cache: ClusterCache) -> None:
         self._cache = cache
         claims = Resource("resource.k8s.io", "v1", "resourceclaims")
-        self._steps = DeviceClaims(_NO_SERVER, cache, lambda: claims), Volumes(_NO_SERVER, cache, 1.0)
+        self._steps = DeviceClaims(_NO_SERVER, cache, lambda: claims, binding_conditions(cache)), Volumes(_NO_SERVER, cache, 1.0)
 
     def plan(self, cycle: Cycle) -> None:
         for step in self._steps:

@@ -26,10 +26,10 @@ class Heard:
         self.notices.append((event, job, urgent))
 
 
-def cache(assumed: AssumedPods | None = None, **callbacks: Any) -> tuple[ClusterCache, Heard]:
+def cache(assumed: AssumedPods | None = None, settings: Settings = SETTINGS, **callbacks: Any) -> tuple[ClusterCache, Heard]:
     """`callbacks` as `ClusterCache` takes them."""
     heard = Heard()
-    made = ClusterCache(SETTINGS, AssumedPods() if assumed is None else assumed, heard, **callbacks)
+    made = ClusterCache(settings, AssumedPods() if assumed is None else assumed, heard, **callbacks)
     return made, heard
 
 

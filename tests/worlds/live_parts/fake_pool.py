@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
+from navarch.kube.connect import Endpoint
 from navarch.kube.errors import KubeError
 from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Done, Write, WritePool
 
+NOWHERE = Endpoint("http://127.0.0.1:1")
 
-class Submitted:
+
+class Submitted(WritePool):
     """The writes in their order; `end` gives the oldest open one its outcome."""
 
-    def __init__(self) -> None:
+    def __init__(self, endpoint: Endpoint = NOWHERE, **options: Any) -> None:
+        super().__init__(endpoint, **options)
         self.writes: list[Write] = []
         self.open: list[tuple[Write, Done]] = []
 
@@ -39,4 +43,4 @@ class Submitted:
 
     @property
     def pool(self) -> WritePool:
-        return cast(WritePool, self)
+        return self

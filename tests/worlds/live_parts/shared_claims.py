@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from tests.worlds.device_objects import claim, device_class, exactly, slice_of, user
 from tests.worlds.live_parts.cluster_cache import cache, node
-from tests.worlds.live_parts.resources import RESOURCE_CLAIMS
+from tests.worlds.live_parts.resources import RESOURCE_CLAIMS, binding_conditions
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
@@ -50,7 +50,7 @@ class World:
         for found in (device_class(), slice_of("n1", "a", "a"), claim("shared", exactly())):
             self.shows(found)
         self.server = Server(claim("shared", exactly()))
-        self.claims = DeviceClaims(cast(Client, self.server), self.cache, lambda: RESOURCE_CLAIMS)
+        self.claims = DeviceClaims(cast(Client, self.server), self.cache, lambda: RESOURCE_CLAIMS, binding_conditions(self.cache))
 
     def shows(self, manifest: dict[str, Any]) -> None:
         meta = manifest["metadata"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -68,13 +68,19 @@ def volume(name: str, *nodes: str, key: str = HOST, **spec: Any) -> Object:
 class Seen:
     """A cache with nodes, what it is shown, and the step that prepares volumes for what its cycles decide."""
 
-    def __init__(self, client: Client, *nodes: str, timeout: float = 600.0) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *nodes: str,
+        timeout: float = 600.0,
+        progress: Callable[[AssumedBind], None] = lambda bind: None,
+    ) -> None:
         self.volumes: Volumes
         self.cache: ClusterCache = cache(on_volumes_changed=lambda: self.volumes.look())[0]
         for name in nodes or ("n0",):
             manifest = {"metadata": {"name": name, "labels": {HOST: name}}, "status": {"allocatable": {"cpu": "8", "pods": "10"}}}
             self.cache.put(read_node(from_manifest(manifest, Node), SETTINGS))
-        self.volumes = Volumes(client, self.cache, timeout)
+        self.volumes = Volumes(client, self.cache, timeout, progress)
 
     def shows(self, *manifests: Object) -> None:
         for manifest in manifests:

@@ -18,7 +18,7 @@ from navarch.actions.kai.placement_failures import Failure, failed_task
 from navarch.actions.kai.queue_forest import QueueForest
 from navarch.actions.kai.solver.search_budget import ActionBudget
 from navarch.actions.kai.solver.solver import Solver
-from navarch.actions.kai.solver.victim_queue import VictimPool, counted_active
+from navarch.actions.kai.solver.victim_queue import VictimPool, counts_active
 from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.gangs.run_times import RunTimes
@@ -172,7 +172,7 @@ class Consolidation(EvictingAction):
         assert isinstance(most, int)
 
         def allows(each: Job) -> bool:
-            return each.row != job.row and counted_active(self.session, each) != 0
+            return each.row != job.row and counts_active(self.session, each)
 
         pool = VictimPool(self.sorted_jobs, allows, None if most < 0 else most + 1)
         return Solver(self.session, pool, _all_victims_stay, self.budget, moves_only=True).solve(job)
@@ -256,7 +256,7 @@ class KaiPreempt(EvictingAction):
 
         def allows(each: Job) -> bool:
             lower = each.queue is job.queue and each.row != job.row and each.priority < job.priority
-            return lower and counted_active(session, each) != 0 and all(p.preempt_victim(job, each) for p in filters)
+            return lower and counts_active(session, each) and all(p.preempt_victim(job, each) for p in filters)
 
         jobs = session.snapshot.jobs
         if not self._any_victim((jobs.queue == jobs.queue[job.row]) & (jobs.priority < job.priority), allows):

@@ -67,7 +67,7 @@ class ProfileSettings:
     preemption: PodPreemption | None
     rejecting: list[NodeFilter]
     naming: list[NodeFilter]
-    post_filter_texts: list[str]
+    post_filters: list[NodeFilter]
     """Texts of the filters that try to make room before preemption does, and cannot."""
 
 
@@ -138,7 +138,7 @@ class Schedule(Action):
             preemption=preemption if given.flag("preemption") else None,
             rejecting=[f for f in filters if type(f).reject is not plain.reject],
             naming=[f for f in filters if type(f).named_nodes is not plain.named_nodes],
-            post_filter_texts=list(dict.fromkeys(f.post_filter_text for f in filters if f.post_filter_text)),
+            post_filters=[f for f in filters if type(f).post_filter_text is not plain.post_filter_text],
         )
 
     def _waiting(self) -> list[int]:
@@ -345,7 +345,7 @@ class Schedule(Action):
             errors.message = attempt.rejection
         else:
             found = self._preempt(row, errors, settings.preemption)
-            texts = [] if isinstance(found, Candidate) else list(settings.post_filter_texts)
+            texts = [] if isinstance(found, Candidate) else [each.post_filter_text(task) for each in settings.post_filters]
             texts += [f"preemption: {found.text}"] if isinstance(found, NoCandidate) else []
             errors.message = errors.available_text(size, attempt.rejection, ", ".join(texts))
             if isinstance(found, Candidate):

@@ -75,6 +75,26 @@ NAMESPACED = _SELECTING | {"CSIStorageCapacity", "PersistentVolumeClaim", "Resou
 """Kept kinds whose objects have a namespace."""
 
 
+_GROUPS: Mapping[str, frozenset[str]] = {
+    "": frozenset({"LimitRange", "PersistentVolume", "PersistentVolumeClaim", "ReplicationController", "Service"}),
+    "apps": frozenset({"ReplicaSet", "StatefulSet"}),
+    "node.k8s.io": frozenset({"RuntimeClass"}),
+    "resource.k8s.io": frozenset({"DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}),
+    "shard.volcano.sh": frozenset({"NodeShard"}),
+    "storage.k8s.io": frozenset({"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"}),
+}
+"""API group -> its kinds that plugins or admission read as they are."""
+
+
+def is_of_its_group(api_version: str, kind: str) -> bool:
+    """Whether a kind that plugins or admission read is meant, and not one of the same name in another API (Knative's Service).
+
+    >>> is_of_its_group("v1", "Service"), is_of_its_group("serving.knative.dev/v1", "Service")
+    (True, False)
+    """
+    return kind in _GROUPS.get(api_version.rpartition("/")[0], ())
+
+
 def kept_struct(kind: str) -> type[KubeObject]:
     """The fields that are kept of this kind."""
     return SelectingObject if kind in _SELECTING else KeptObject

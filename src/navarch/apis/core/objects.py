@@ -100,7 +100,8 @@ def seconds(moment: datetime.datetime | None) -> float:
         return 0.0
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.UTC)
-    return max(0.0, moment.timestamp())
+    found = moment.timestamp()
+    return found if found > 0.0 else 0.0
 
 
 def from_manifest(manifest: Mapping[str, Any], type_: type[T]) -> T:

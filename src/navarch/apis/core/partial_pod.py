@@ -89,14 +89,14 @@ def _amounts(found: Any, otherwise: Mapping[str, Quantity]) -> tuple[dict[str, Q
         return dict(otherwise), bool(otherwise)
     amounts: dict[str, Quantity] = {}
     for name, quantity in found.items():
-        if _is_amount(quantity):
+        if is_amount(quantity):
             amounts[name] = quantity
         elif name in otherwise:
             amounts[name] = otherwise[name]
     return amounts, len(amounts) == len(found)
 
 
-def _is_amount(found: Any) -> bool:
+def is_amount(found: Any) -> bool:
     try:
         return not isinstance(found, bool) and isinstance(found, str | int | float | None) and parse_nano(found) >= 0
     except QuantityError:

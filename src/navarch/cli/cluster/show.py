@@ -14,6 +14,7 @@ import yaml
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
+from navarch.cli.cluster.leader import Leader
 from navarch.cli.cluster.listing import listed
 from navarch.cli.cluster.options import ClusterOptions
 from navarch.cli.cluster.reading import overview_of
@@ -30,7 +31,7 @@ from navarch.kube.errors import ConfigError, KubeError
 from navarch.views.jobs import JobRow
 from navarch.views.nodes import NodeRow
 from navarch.views.overview import Overview
-from navarch.views.published_state import PublishedState, WaitingPage, read_page, read_state
+from navarch.views.published_state import PublishedState
 from navarch.views.queues import QueueRow
 
 Row = JobRow | QueueRow | NodeRow
@@ -167,14 +168,16 @@ class _Reading:
     listing: Listing
     registry: Registry
     told: set[str] = field(default_factory=set)
+    leader: Leader | None = None
 
     async def __call__(self, client: Client, endpoint: Endpoint) -> Overview:
         options, listing = self.options, self.listing
+        leader = self.leader = self.leader or Leader(client, options.state)
         namespace = listing.namespace(endpoint) if listing.namespace else None
         found = await listed(client, namespace, only_nodes=listing.only_nodes)
         for each in found.refused:
             if each.kind in listing.needs:
-                if listing.published is not None and (state := await read_state(client, options.state)) is not None:
+                if listing.published is not None and (state := await leader.state()) is not None:
                     self._tell(f"{each.plural} may not be listed: these are the figures that the scheduler published at {state.time}")
                     return listing.published(state)
                 hint = "; -n NAMESPACE shows one where they may be listed" if listing.namespace and namespace is None else ""
@@ -183,7 +186,8 @@ class _Reading:
             self._tell(found.told())
         unseen = found.unseen if listing.namespace else frozenset()
         names, as_queue = listing.scheduler_names, options.namespace_as_queue
-        state, waiting = await self._published(client, endpoint)
+        state = await leader.state()
+        waiting = await leader.waiting() if listing.namespace is not None and (state is not None or options.state.url) else None
         return await overview_of(
             found,
             options.policy,
@@ -197,12 +201,6 @@ class _Reading:
             only_nodes=listing.only_nodes,
             estimate=listing.estimate,
         )
-
-    async def _published(self, client: Client, endpoint: Endpoint) -> tuple[PublishedState | None, WaitingPage | None]:
-        """What the scheduler publishes, and its order of waiting jobs if the user gave its address."""
-        address = self.options.state
-        waiting = await read_page(endpoint, address.url, WaitingPage) if address.url and self.listing.namespace else None
-        return await read_state(client, address), waiting
 
     def _tell(self, text: str) -> None:
         if text not in self.told:

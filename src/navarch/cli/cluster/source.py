@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from navarch.apis.errors import ObjectError
+from navarch.cli.cluster.leader import Leader
 from navarch.cli.scheduler_names import served
 from navarch.kube.client import Client
 from navarch.kube.connect import connect
 from navarch.live.cluster_objects import cluster_objects
 from navarch.offline.manifests import Document, read_paths
-from navarch.views.published_state import PublishedState, StateAddress, read_state
+from navarch.views.published_state import PublishedState, StateAddress, WaitingPage
 
 
 @dataclass
@@ -27,6 +28,8 @@ class Source:
     now: float | None = None
     state: PublishedState | None = None
     """What the running scheduler of the cluster publishes."""
+    waiting: WaitingPage | None = None
+    """The jobs that wait, as the leader has them, for users who may read that."""
 
 
 def read_source(
@@ -37,8 +40,11 @@ def read_source(
     address: StateAddress,
     scheduler_names: Sequence[str],
     now: float | None,
+    *,
+    with_waiting: bool = False,
 ) -> Source:
-    """`cluster`: with the objects of the cluster; an object in a file replaces the one of the same name there."""
+    """`cluster`: with the objects of the cluster; an object in a file replaces the one of the same name there. `with_waiting`: with
+    the leader's page of waiting jobs."""
     documents, unread = read_paths(paths) if paths else ([], [])
     if not cluster:
         return Source(documents, unread, [], scheduler_names or None, now)
@@ -46,12 +52,15 @@ def read_source(
     async def listed() -> Source:
         async with Client(connect(kubeconfig, context)) as client:
             found = await cluster_objects(client)
-            state = await read_state(client, address)
+            leader = Leader(client, address)
+            state = await leader.state()
+            waiting = await leader.waiting() if with_waiting and (state is not None or address.url) else None
         given = {_identity(each) for each in documents}
         known = [each for each in found.documents if _identity(each) not in given]
         ours = scheduler_names or (state.scheduler_names if state is not None else ())
         names = served(ours, (each.manifest for each in known if each.manifest["kind"] == "Node"))
-        return Source([*known, *documents], unread, found.notes, sorted(names), time.time() if now is None else now, state)
+        moment = time.time() if now is None else now
+        return Source([*known, *documents], unread, found.notes, sorted(names), moment, state, waiting)
 
     return asyncio.run(listed())
 

@@ -15,6 +15,7 @@ from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, MOST_SHOWN, tell
 from navarch.cli.policy.reference import in_full, listed, markdown
 from navarch.cli.policy.report import report_lines
+from navarch.cli.policy.shard_option import shard_option
 from navarch.engine.policy import PRESETS, Catalogue, PolicyError, load
 from navarch.engine.policy.describe import describe
 from navarch.engine.policy.reference import reference
@@ -36,18 +37,20 @@ def policy() -> None:
 @click.argument("name", metavar="FILE|PRESET")
 @click.option("-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--fail-on-warning", is_flag=True, help="Exit with 1 if there are warnings: for pipelines.")
+@shard_option("in the file")
 @plugin_dirs_option
-def check(name: str, output: str, fail_on_warning: bool, plugin_dirs: tuple[Path, ...]) -> None:
+def check(name: str, output: str, fail_on_warning: bool, shard: str, plugin_dirs: tuple[Path, ...]) -> None:
     """Print what a policy file or a preset runs, or all of its mistakes.
 
-    FILE may be `-` for standard input. A name that is both a preset and a file means the preset; write ./NAME for the
-    file. Exits with 2 if the policy cannot be used, and with 1 if --fail-on-warning is given and there are warnings.
+    FILE may be `-` for standard input. KAI's SchedulingShard and Config objects are read as KAI's operator reads them.
+    A name that is both a preset and a file means the preset; write ./NAME for the file. Exits with 2 if the policy
+    cannot be used, and with 1 if --fail-on-warning is given and there are warnings.
     """
     catalogue = _catalogue(plugin_dirs)
     text: str | None = None
     try:
         text = None if name in PRESETS else policy_text(name)
-        report = describe(load(PRESETS[name] if text is None else text, catalogue, name), catalogue)
+        report = describe(load(PRESETS[name] if text is None else text, catalogue, name, shard=shard), catalogue)
     except PolicyError as error:
         if output == "json":
             mistakes = [{"line": m.line, "path": m.path, "message": m.message} for m in error.mistakes[:MOST_SHOWN]]

@@ -17,6 +17,7 @@ import click
 from navarch.cli.cluster.metrics_names_option import metrics_names_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
+from navarch.live.ops.event_loop import run_in_event_loop
 
 DIALECTS = ("volcano", "kai", "kube-batch", "coscheduling", "kubernetes")
 EXAMPLES = """\b
@@ -79,7 +80,7 @@ def up(no_sample: bool, no_web: bool, **given: Any) -> None:
     if options.data_dir is not None and (said := set_aside_if_broken(options.data_dir / "store.db")):
         click.echo(said, err=True)
     try:
-        code = _run(options)
+        code = run_in_event_loop(_main(options))
     except PolicyError as error:
         tell(error, options.policy, options.plugin_dirs)
         raise SystemExit(MISTAKES) from None
@@ -92,15 +93,6 @@ def up(no_sample: bool, no_web: bool, **given: Any) -> None:
             raise click.ClickException(f"port {options.port} of this machine is in use already; --port 0 takes any free one") from None
         raise click.ClickException(f"the cluster cannot start: {error}") from None
     raise SystemExit(code)
-
-
-def _run(options: Any) -> int:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(_main(options))
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_main(options))
 
 
 async def _main(options: Any) -> int:

@@ -75,7 +75,7 @@ class ResourceClaims:
 
     def _on_pod(self, event: Event) -> None:
         record = event.record
-        if not record.obj["spec"].get("resourceClaims"):
+        if not record.obj["spec"].get("resourceClaims") and not (record.obj.get("status") or {}).get("extendedResourceClaimStatus"):
             return
         if event.type == "DELETED" or _has_ended(record):
             for claim in _claims_of(record.obj):
@@ -203,6 +203,7 @@ def _claims_of(pod: Manifest) -> Iterator[str]:
     for entry in pod["spec"].get("resourceClaims") or ():
         if entry.get("resourceClaimName"):
             yield entry["resourceClaimName"]
-    for each in (pod.get("status") or {}).get("resourceClaimStatuses") or ():
+    status = pod.get("status") or {}
+    for each in (*(status.get("resourceClaimStatuses") or ()), status.get("extendedResourceClaimStatus") or {}):
         if each.get("resourceClaimName"):
             yield each["resourceClaimName"]

@@ -1,7 +1,7 @@
 """The durable log: every write of the store as one row of one SQLite table.
 
 Writes of the same moment share one transaction (group commit): the event loop appends, a thread commits what has gathered, and
-only then are the writers answered and the watchers told. So a kill -9, or a power cut, loses nothing that anyone was told.
+only then are the writers answered and the watchers told. So a kill -9, or a power cut, loses nothing that was acknowledged.
 
     log(revision INTEGER PRIMARY KEY, resource, key, value)     value: JSON, NULL for a deletion
 
@@ -147,7 +147,7 @@ class SqliteLog:
                     compact_to, self._compact_to = self._compact_to, 0
                     closing = self._closing
                 if rows:
-                    self._write(rows)
+                    self.append_rows(rows)
                     self._tell(self._on_flushed, rows[-1][0])
                 if compact_to:
                     self._compact(compact_to)
@@ -162,7 +162,8 @@ class SqliteLog:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(what, value)
 
-    def _write(self, rows: list[Row]) -> None:
+    def append_rows(self, rows: list[Row]) -> None:
+        """Write rows in one transaction. Called in the log's own thread."""
         run = self._connection
         run.execute("BEGIN")
         run.executemany("INSERT INTO log VALUES (?, ?, ?, ?)", rows)

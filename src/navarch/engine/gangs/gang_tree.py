@@ -138,6 +138,9 @@ class GangTree:
 
     @property
     def active(self) -> list[int]:
+        """Not to be changed: the tree keeps it until the job changes."""
+        if len(self.leaves) == 1:
+            return self.counts_of(self.leaves[0]).active
         return [task for leaf in self.leaves for task in self.counts_of(leaf).active]
 
     @property

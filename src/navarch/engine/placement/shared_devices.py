@@ -253,6 +253,8 @@ class SharedDevices:
         """(N,): devices that are free, parts of shared ones and slices counted."""
         nodes = self.session.nodes
         free = self._counted(nodes.allocatable - nodes.used)
+        if not self.any_shared:
+            return free
         memory = self.memory[:, None]
         parts = np.where(self.allocated > 0, 1 - np.ceil(100 * self.allocated / memory) / 100, 0.0)
         out: FloatArray = free + parts.sum(axis=1)
@@ -262,13 +264,15 @@ class SharedDevices:
         """(N,): devices that are being released, parts of shared ones and slices counted."""
         nodes = self.session.nodes
         free = self._counted(nodes.releasing - nodes.pipelined)
+        if not self.any_shared:
+            return free
         partly = (self.releasing > 0) & ((self.used <= 0) | (self.releasing != self.used))
         parts = np.where(partly, np.ceil(100 * self.releasing / self.memory[:, None]) / 100, 0.0)
         out: FloatArray = free + parts.sum(axis=1)
         return out
 
     def _counted(self, table: IntArray) -> FloatArray:
-        out = np.zeros(table.shape[1])
+        out: FloatArray = np.zeros(table.shape[1])
         for dim in self.dims:
             out += table[dim] / ONE
         for dim, count in self.slices:

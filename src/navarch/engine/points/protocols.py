@@ -50,7 +50,7 @@ class Change(Struct, frozen=True):
     nodes: Sequence[int]
     task: TaskClass
     total: IntArray
-    """(R,): the sum of their requests."""
+    """(R,): the sum of what they count for in the accounts of jobs and queues (`TaskClass.charge`)."""
     pipelined: bool = False
     undone: bool = False
     view: bool = True

@@ -78,6 +78,7 @@ COMPAT: Mapping[str, Semantics] = {
         cards_reserved_by_predicates=True,
         unhealthy_cards_are_used=True,
         cards_counted_once_a_pod=True,
+        zero_cards_take_room=True,
         card_modes_are_kept=False,
         spread_prefers_idle_cards=False,
         cpus_must_suffice=False,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from navarch.engine.policy.catalogue import Catalogue
 from navarch.engine.policy.compat import PEERS
+from navarch.engine.policy.kai_shard import is_shard
 from navarch.engine.policy.load import load
 from navarch.engine.policy.source import read
 from navarch.engine.policy.values import PolicyError
@@ -21,7 +22,7 @@ def remedy(document: str | Mapping[str, object], catalogue: Catalogue) -> str:
         value = read(document).value
     except PolicyError:
         return ""
-    if "compat" in value:
+    if "compat" in value or is_shard(value):
         return ""
     for compat in ("volcano", "kube-batch") if "tiers" in value else ("kube-batch", "volcano"):
         try:

@@ -35,6 +35,8 @@ def choose(source: Source) -> Choice:
         message = f"found {compat!r}, expected one of {', '.join(COMPAT)}"
         raise PolicyError(source.name, [Mistake(message, "compat", source.line(("compat",)))])
     named = compat if isinstance(compat, str) else None
+    if source.made_from:
+        return Choice("tiers", "kai", "kai", f"it is {source.made_from}")
     if _is_kube_scheduler(document):
         return Choice("kube-scheduler", "kube-scheduler", "kube-scheduler", "it is a KubeSchedulerConfiguration")
     if named == "kube-scheduler":

@@ -25,11 +25,11 @@ class Findings(Struct):
     warned: list[Mistake] = field(default_factory=list)
 
     def mistake(self, path: Path, message: str, *, not_here: bool = False) -> None:
-        self.mistakes.append(Mistake(message, dotted(path), self.source.line(path), not_here))
+        self.mistakes.append(Mistake(message, dotted(self.source.shown(path)), self.source.line(path), not_here))
 
     def warn(self, path: Path, message: str, *, skipped: bool = False) -> None:
         """`skipped`: something that the file names is not run."""
-        warning = Mistake(message, dotted(path), self.source.line(path), skipped=skipped)
+        warning = Mistake(message, dotted(self.source.shown(path)), self.source.line(path), skipped=skipped)
         if warning not in self.warned:
             self.warned.append(warning)
 

@@ -13,23 +13,31 @@ from navarch.engine.policy.checks import check_together
 from navarch.engine.policy.compat import COMPAT, PEERS
 from navarch.engine.policy.file_form import Choice, choose
 from navarch.engine.policy.findings import Findings
+from navarch.engine.policy.kai_shard import is_shard, translated
 from navarch.engine.policy.kube_scheduler.configuration import read_policy as read_kube_scheduler
 from navarch.engine.policy.presets import KAI_BUILT_IN, PRESETS
 from navarch.engine.policy.schema import check
 from navarch.engine.policy.source import Source, read
 from navarch.engine.policy.tiers import TiersReader
-from navarch.engine.policy.values import Policy, PolicyError
+from navarch.engine.policy.values import Mistake, Policy, PolicyError
 
 
-def load(document: str | Mapping[str, object], catalogue: Catalogue, name: str = "policy") -> Policy:
-    """The policy of a file's text or of its decoded mapping; `name` stands before each mistake.
+def load(document: str | Mapping[str, object], catalogue: Catalogue, name: str = "policy", *, shard: str = "") -> Policy:
+    """The policy of a file's text or of its decoded mapping; `name` stands before each mistake. `shard`: which of several
+    SchedulingShards of KAI is meant.
 
     Raises PolicyError with all mistakes. Warnings do not refuse a policy; it carries them.
     """
     source = read(document, name)
+    if is_shard(source.value):
+        source = translated(source, shard)
+    elif shard:
+        raise PolicyError(name, [Mistake(f"found no SchedulingShard of KAI, expected {shard}")])
     choice = choose(source)
     reading = PEERS[choice.dialect].reading if choice.dialect in PEERS else "strict"
     findings = Findings(source, choice.tolerant, reading)
+    for path, message in source.remarks:
+        findings.warn(path, message)
     for path in source.duplicates:
         findings.object_to(path, "this key is given twice", "the last one holds")
     if choice.form == "kube-scheduler":

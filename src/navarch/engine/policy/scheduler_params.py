@@ -14,6 +14,8 @@ _ALL_NODES = "every feasible node is scored, so no search stops early"
 _ALL: tuple[Argument, ...] = (
     Argument("schedulerName", "str", "", "whose pending pods are decided; empty: everyone's"),
     Argument("defaultQueue", "str", "default", "the queue of a group that names none"),
+    Argument("namespaceAsQueue", "bool", False, "a group that names no queue belongs to the queue of its namespace"),
+    Argument("groupRequired", "bool", False, "pods with neither a group nor a disruption budget of their controller wait"),
     Argument("shardingMode", "str", "none", "whether this scheduler keeps to its shard's nodes", ("none", "hard", "soft")),
     Argument("shardName", "str", "", "the NodeShard whose nodes are this scheduler's"),
     Argument("nodesInShard", "list", (), "the nodes of this scheduler's shard"),
@@ -42,6 +44,7 @@ PARAMETERS: Mapping[str, Argument] = {a.name: a for a in _ALL}
 FLAGS: Mapping[str, str] = {
     "scheduler-name": "schedulerName",
     "default-queue": "defaultQueue",
+    "enable-namespace-as-queue": "namespaceAsQueue",
     "scheduler-sharding-mode": "shardingMode",
     "scheduler-sharding-name": "shardName",
     "ignored-provisioners": "ignoredProvisioners",

@@ -1,7 +1,8 @@
 """A policy document with the line of each of its parts, so that a mistake can say where it stands.
 
 Text is YAML (JSON is YAML too). A decoded mapping has no lines; everything else is the same. A ConfigMap that holds one
-configuration is taken for what it holds, since that is how these files live in clusters.
+configuration is taken for what it holds, since that is how these files live in clusters. Several documents of Kubernetes objects are
+taken as one list.
 """
 
 from __future__ import annotations
@@ -25,9 +26,23 @@ class Source(Struct):
     lines: dict[Path, int] = field(default_factory=dict)
     duplicates: list[Path] = field(default_factory=list)
     from_text: bool = False
+    origin: dict[Path, Path] = field(default_factory=dict)
+    """For a document that was made from another: where a part of it comes from."""
+    remarks: list[tuple[Path, str]] = field(default_factory=list)
+    """Warnings about parts of that other document."""
+    made_from: str = ""
+    """What that other document is; empty: this is the user's own."""
+
+    def shown(self, path: Path) -> Path:
+        """The way to a part in the user's own document."""
+        for end in range(len(path), 0, -1):
+            if path[:end] in self.origin:
+                return (*self.origin[path[:end]], *path[end:])
+        return path
 
     def line(self, path: Path) -> int | None:
         """The line of a part, or of the nearest part around it that has one."""
+        path = self.shown(path)
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path)
@@ -50,8 +65,10 @@ def _from_text(text: str, name: str, offset: int) -> Source:
     try:
         loader = Loader(text)
         try:
-            node = loader.get_single_node()
-            value = {} if node is None else loader.construct_document(node)
+            nodes: list[yaml.Node] = []
+            while loader.check_node() and (each := loader.get_node()) is not None:
+                nodes.append(each)
+            values = [loader.construct_document(node) for node in nodes]
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -63,6 +80,11 @@ def _from_text(text: str, name: str, offset: int) -> Source:
         raise PolicyError(name, [Mistake(f"not valid YAML: {problem}", line=line)]) from error
     except (yaml.YAMLError, ValueError) as error:
         raise PolicyError(name, [Mistake(f"not valid YAML: {error}")]) from error
+    if len(values) > 1 and all(isinstance(each, dict) and "kind" in each for each in values):
+        return _several(source, nodes, values, offset)
+    if len(values) > 1:
+        raise PolicyError(name, [Mistake(f"found {len(values)} documents, expected one", line=nodes[1].start_mark.line + 1 + offset)])
+    node, value = (nodes[0], values[0]) if nodes else (None, {})
     if node is None or not isinstance(value, dict):
         found = "nothing" if not value else f"a {type(value).__name__}"
         raise PolicyError(name, [Mistake(f"found {found}, expected a mapping with `actions` and `tiers`")])
@@ -72,6 +94,15 @@ def _from_text(text: str, name: str, offset: int) -> Source:
             source.lines[path] = line + 1 + offset
     except RecursionError:
         raise PolicyError(name, [Mistake("an alias stands for something that holds the alias itself")]) from None
+    return source
+
+
+def _several(source: Source, nodes: list[yaml.Node], values: list[object], offset: int) -> Source:
+    """Objects in one text, as `kubectl get -o yaml` would list them."""
+    source.value = {"apiVersion": "v1", "kind": "List", "items": values}
+    for index, node in enumerate(nodes):
+        for path, line in _walk(node, ("items", index), source.duplicates):
+            source.lines[path] = line + 1 + offset
     return source
 
 

@@ -112,6 +112,17 @@ class _RawEvent(msgspec.Struct):
     object: msgspec.Raw
 
 
+class _Page(msgspec.Struct, Generic[T]):
+    """`items` may be null on the wire (Go's nil slice)."""
+
+    items: list[T] | None = None
+
+
+class _RawPage(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+_RAW_PAGE = msgspec.json.Decoder(_RawPage)
 _RAW_EVENT = msgspec.json.Decoder(_RawEvent)
 _BOOKMARK = msgspec.json.Decoder(_BookmarkObject)
 _METADATA = msgspec.json.Decoder(_MetadataOnly)
@@ -129,6 +140,7 @@ class ObjectDecoder(Generic[T]):
         self._salvage = salvage
         self._object: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
         self._change: msgspec.json.Decoder[Change[T]] = msgspec.json.Decoder(Change[kind])  # type: ignore[valid-type]
+        self._page: msgspec.json.Decoder[_Page[T]] = msgspec.json.Decoder(_Page[kind])  # type: ignore[valid-type]
         self._tail: list[bytes] = []
 
     def restart(self) -> None:
@@ -151,6 +163,14 @@ class ObjectDecoder(Generic[T]):
             return self._change.decode_lines(lines)
         except (*_NOT_JSON, RecursionError):
             return [self._line(line) for line in lines.splitlines() if line]
+
+    def page(self, body: bytes, path: str) -> Sequence[T | BadObject]:
+        """The items of a page of a list."""
+        try:
+            return self._page.decode(body).items or ()
+        except (*_NOT_JSON, RecursionError):
+            items: list[msgspec.Raw] = decoded(_RAW_PAGE, body, "GET", path, whole=False).items or []
+            return [self.item(raw) for raw in items]
 
     def item(self, raw: msgspec.Raw) -> T | BadObject:
         """One item of a list."""

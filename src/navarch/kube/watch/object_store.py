@@ -42,7 +42,7 @@ class BulkHandler(Handler[T_contra], Protocol[T_contra]):
 
 
 BATCH = 2000
-"""New objects of a list that a handler receives at once. The store holds each whole until its batch is handled."""
+"""Objects of a list that a handler receives at once. The store holds each whole until its batch is handled."""
 OnBad = Callable[[Metadata, Exception], None]
 
 
@@ -88,33 +88,36 @@ class ObjectStore(Generic[T]):
             self._gone(key, self.objects[key].metadata.uid)
         for key in sorted(self.bad.keys() - found.keys()):
             del self.bad[key]
-        fresh: list[T] = []
-        for key in list(found):
-            # One by one: a handler that keeps only a part of the object frees the rest at once.
-            item = found.pop(key)
+        keys = list(found)
+        # One batch after the other: a handler that keeps only a part of an object frees the rest at once.
+        for start in range(0, len(keys), BATCH):
+            self.add([found.pop(key) for key in keys[start : start + BATCH]], anew=anew)
+
+    def add(self, items: Iterable[T | BadObject], *, anew: bool = False) -> None:
+        """A part of a whole list, each object once: pass new and changed objects on to the handler. `anew` is that of `replace`."""
+        fresh: dict[ObjectKey, T] = {}
+        for item in items:
             if isinstance(item, BadObject):
                 self._report_bad(item)
                 continue
-            old = self.objects.get(key)
             new = item.metadata
+            key = (new.namespace or "", new.name)
+            old = self.objects.get(key)
             if old is None and self._added_all is not None:
-                fresh.append(item)
-                if len(fresh) == BATCH:
-                    self._put_all(fresh)
-                    fresh = []
+                fresh[key] = item
             elif anew or old is None or (old.metadata.uid, old.metadata.resource_version) != (new.uid, new.resource_version):
                 self._put(key, old, item)
         if fresh:
             self._put_all(fresh)
 
-    def _put_all(self, new: list[T]) -> None:
+    def _put_all(self, fresh: dict[ObjectKey, T]) -> None:
         """New objects at once. If the handler raises, each is passed on by itself, so that the failure stays with its object."""
         assert self._added_all is not None
-        for item in new:
-            key = key_of(item.metadata)
-            self.objects[key] = item
-            if self.bad:
+        self.objects.update(fresh)
+        if self.bad:
+            for key in fresh:
                 self.bad.pop(key, None)
+        new = list(fresh.values())
         try:
             self._added_all(new)
         except Exception:

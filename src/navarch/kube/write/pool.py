@@ -32,6 +32,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from navarch.kube.backoff import Backoff
 from navarch.kube.client import binding
@@ -112,9 +113,11 @@ class WritePool:
         patience: float = 5.0,
         rng: random.Random | None = None,
         may_write: Callable[[], bool] = lambda: True,
+        backoff: Backoff | None = None,
     ) -> None:
+        """`backoff`: the waits between attempts to connect after a failure."""
         self.counters = PoolCounters()
-        self._may_write = may_write
+        self.may_write: Final = may_write
         self._endpoint = endpoint
         self._limit = connections
         self._connect_timeout = connect_timeout
@@ -127,10 +130,11 @@ class WritePool:
         self._idle: list[Connection] = []
         self._busy: dict[Connection, Write] = {}
         self._opening: set[asyncio.Task[None]] = set()
-        self._backoff = Backoff(first=0.05, cap=5.0, rng=self._rng)
+        self._backoff = backoff or Backoff(first=0.05, cap=5.0, rng=self._rng)
         #: The last connection failed before it carried a reply: open one at a time, not all at once.
         self._troubled = False
-        self._last_connect_error = ""
+        self.last_connect_error = ""
+        """Why the last connection or credential could not be had; empty: none failed."""
         self._tick: asyncio.TimerHandle | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._drained: list[asyncio.Future[None]] = []
@@ -149,6 +153,11 @@ class WritePool:
     def idle(self) -> int:
         """Idle connections."""
         return len(self._idle)
+
+    @property
+    def opening(self) -> int:
+        """Connections that are being opened, those that wait to be tried again included."""
+        return len(self._opening)
 
     def submit(self, write: Write, done: Done) -> None:
         """Send as soon as a connection is free. `done` is called once, in the loop; its exceptions are logged."""
@@ -236,7 +245,7 @@ class WritePool:
             task.add_done_callback(self._opening.discard)
 
     def _next(self) -> Write | None:
-        if not self._may_write():
+        if not self.may_write():
             self._withhold()
             return None
         if self._head.current() is None:
@@ -275,7 +284,7 @@ class WritePool:
         except Exception as error:
             # Whatever the source of credentials raises, it is asked again: without it no write is ever sent.
             log.warning("no credential for writes: %s", error, exc_info=not isinstance(error, KubeError))
-            self._last_connect_error = str(error)
+            self.last_connect_error = str(error)
             await asyncio.sleep(self._backoff.next())
         self._refreshing = None
         self._look_at_certificates()
@@ -304,9 +313,9 @@ class WritePool:
         except Exception as error:
             # TimeoutError and ssl.SSLError are OSErrors. Anything else is a fault of ours, and still only means no connection now.
             self.counters.connections_failed += 1
-            self._last_connect_error = str(error) or type(error).__name__
+            self.last_connect_error = str(error) or type(error).__name__
             unforeseen = not isinstance(error, OSError | KubeError)
-            log.info("%s: no connection for writes: %s", endpoint.base, self._last_connect_error, exc_info=unforeseen)
+            log.info("%s: no connection for writes: %s", endpoint.base, self.last_connect_error, exc_info=unforeseen)
             self._troubled = True
             self._opening.discard(_this_task())
             self._dispatch()
@@ -393,7 +402,7 @@ class WritePool:
         """A connection is gone."""
         if not connection.proven and not connection.outdated:
             self._troubled = True
-            self._last_connect_error = reason
+            self.last_connect_error = reason
         write = self._busy.pop(connection, None)
         if write is None:
             if connection in self._idle:
@@ -435,7 +444,7 @@ class WritePool:
         for connection, write in list(self._busy.items()):
             if now - write.submitted > write.timeout:
                 connection.abort(f"no reply within {write.timeout:g} s")
-        cause = self._last_connect_error or "all connections are busy"
+        cause = self.last_connect_error or "all connections are busy"
         for queue in self._waiting:
             late = [write for write in queue if now - write.submitted > write.timeout]
             if late:

@@ -51,7 +51,11 @@ class AssumedObjects:
     def forget_object(self, kind: str, namespace: str, name: str) -> None:
         """Let cycles see what the API shows."""
         entry = self._assumed.pop((kind, namespace, name), None)
-        if entry is not None:
+        if entry is None:
+            return
+        if entry[0] is None:  # the API never showed it
+            self.cluster.remove_object(kind, namespace, name)
+        else:
             self.cluster.put_object(kind, namespace, name, entry[0])
 
     def shown(self, spec: ObjectSpec) -> Any:

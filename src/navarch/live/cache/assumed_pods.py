@@ -83,6 +83,11 @@ class AssumedPods:
         if task.uid in self.nominations and (task.node or task.nominated_node == self.nominations[task.uid]):
             del self.nominations[task.uid]
 
+    def leaves(self, task: TaskSpec) -> bool:
+        """Whether nothing is assumed of this pod."""
+        uid = task.uid
+        return not (uid in self.binds or uid in self.evictions or uid in self.nominations or uid in self.postponed)
+
     def gone(self, uid: str) -> None:
         """The pod is gone."""
         self.binds.pop(uid, None)

@@ -18,6 +18,7 @@ class DecisionOverlay:
         self._objects = objects
         self.uid_of = uid_of
         self.task_shown = pods.observe
+        self.leaves = pods.leaves
         self.task_gone = pods.gone
         self.task = pods.over
         self.job = pods.observe_group

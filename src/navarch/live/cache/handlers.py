@@ -83,9 +83,8 @@ class PodHandler:
                 self._put_unread(pod, error)
         for unread, problem in self._cache.put_new_pods(whole):
             self._put_unread(unread, problem)
-        for pod in whole:
-            if pod.spec.node_name:
-                self._shrink(pod)
+        placed = [pod.metadata for pod in whole if pod.spec.node_name]
+        self._cache.pods.update({(meta.namespace or "", meta.name): Pod(metadata=_who(meta)) for meta in placed})
 
     def updated(self, old: Pod, new: Pod, /) -> None:
         self._put(new, old)

@@ -46,7 +46,6 @@ class Informers:
         patience: Patience | None,
         rng: random.Random,
         supervise: Supervise = run_once,
-        at_once: bool = False,
     ) -> None:
         self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE, supervise=supervise)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
@@ -59,7 +58,7 @@ class Informers:
             self.pod_handler,
             on_bad=self.pod_handler.bad,
             salvage=read_partial_pod,
-            at_once=at_once,
+            paged=True,
             objects=cache.pods,
         )
         self._of_owners: dict[str, Informer[Any]] = {}
@@ -92,6 +91,7 @@ class Informers:
                 optional=kind.optional,
                 versions=kind.candidates,
                 on_version=partial(self._moved, handler),
+                paged=issubclass(kind.struct, Node),
                 objects=objects,
             )
             self.kinds.append((informer, handler))

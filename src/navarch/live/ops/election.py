@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import random
 import socket
@@ -44,10 +45,15 @@ from navarch.live.ops.lease import LeaseLock, LeaseRecord, micro_time
 
 log = logging.getLogger(__name__)
 
-#: Candidates look again after `retry_period` times 1 to this, so that they do not all write at the same moment.
+#: Candidates look this many times in a retry period. They see a renewal soon after it was written, and take over soon after the lease
+#: has run out. They see a released lease sooner, too.
+LOOKS = 4
+#: The time between two looks is multiplied by 1 to this, so that candidates do not all write at the same moment.
 JITTER = 1.2
 #: However long a candidate's clock says it was since its last look, it counts as no more than this many retry periods.
 LOOK_COUNTS = 2.5
+#: Seconds before a candidate looks again at a lease that is about to run out.
+SHORTEST_WAIT = 0.01
 
 
 def default_clock() -> float:
@@ -146,7 +152,15 @@ class Elector:
 
     async def _acquire(self) -> None:
         while not (self._alive() and await self._try()):
-            await asyncio.sleep(self._retry_period * self._rng.uniform(1.0, JITTER))
+            wait = self._retry_period / LOOKS * self._rng.uniform(1.0, JITTER)
+            await asyncio.sleep(min(wait, max(self._runs_out_in(), SHORTEST_WAIT)))
+
+    def _runs_out_in(self) -> float:
+        """Seconds until the lease that was last seen may be taken, if it is not renewed."""
+        record = self._observed
+        if record is None or record.holder_identity in ("", self.identity):
+            return math.inf
+        return self._duration(record) - self._unchanged_for - (self._clock() - self._looked_at)
 
     async def _renew_until_lost(self) -> None:
         """Return when this elector must stop leading."""
@@ -200,9 +214,11 @@ class Elector:
         self._see_leader(record.holder_identity)
         if record.holder_identity in ("", self.identity):
             return True
-        # The holder wrote how long its lease lasts; a smaller value of ours must not shorten that.
-        duration = max(float(record.lease_duration_seconds), self._lease_duration)
-        return self._unchanged_for >= duration
+        return self._unchanged_for >= self._duration(record)
+
+    def _duration(self, record: LeaseRecord) -> float:
+        """The holder wrote how long its lease lasts; a smaller value of ours must not shorten that."""
+        return max(float(record.lease_duration_seconds), self._lease_duration)
 
     def _claim(self, record: LeaseRecord | None) -> LeaseRecord:
         now = micro_time(self._wall_clock())

@@ -183,7 +183,7 @@ class Health:
     async def _refusal_from_afar(self, request: web.Request) -> web.Response | None:
         """None if the caller is on this machine, or its bearer token lets it read the path."""
         passed_on = "X-Forwarded-For" in request.headers
-        if _is_loopback(request.remote) and names_this_machine(request.host) and not passed_on:
+        if is_loopback(request.remote) and names_this_machine(request.host) and not passed_on:
             return None
         return await self._refusal(request)
 
@@ -229,7 +229,7 @@ async def _index(request: web.Request) -> web.Response:
     return web.Response(text="navarch\n\n" + "".join(f"{path:17} {text}\n" for path, text in PAGES.items()))
 
 
-def _is_loopback(remote: str | None) -> bool:
+def is_loopback(remote: str | None) -> bool:
     try:
         return remote is not None and ipaddress.ip_address(remote.partition("%")[0]).is_loopback
     except ValueError:

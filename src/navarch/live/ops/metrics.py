@@ -140,10 +140,12 @@ class Metrics:
 
     def watch(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]], *, counts: bool = False) -> None:
         """Values that are computed when they are read. `counts`: they never decrease."""
-        self.registry.register(_Read(CounterMetricFamily if counts else GaugeMetricFamily, name, text, label, read))
+        self.registry.register(ComputedMetric(CounterMetricFamily if counts else GaugeMetricFamily, name, text, label, read))
 
 
-class _Read(Collector):
+class ComputedMetric(Collector):
+    """A metric with one label whose values are computed when they are read."""
+
     def __init__(
         self,
         family: type[CounterMetricFamily] | type[GaugeMetricFamily],
@@ -152,10 +154,11 @@ class _Read(Collector):
         label: str,
         read: Callable[[], dict[str, float]],
     ) -> None:
-        self._family, self._name, self._text, self._label, self._read = family, name, text, label, read
+        self.label = label
+        self._family, self._name, self._text, self._read = family, name, text, read
 
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
-        family = self._family(self._name, self._text, labels=[self._label])
+        family = self._family(self._name, self._text, labels=[self.label])
         for label, value in sorted(self._read().items()):
             family.add_metric([label], value)
         return [family]

@@ -9,8 +9,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from navarch.apis.dialect import Settings
+from navarch.engine.policy import PolicyError
 from navarch.kube.errors import KubeError
 from navarch.live.ops.dry_run import SUMMARY_SECONDS, DryRun
+from navarch.live.ops.shard_policy import EVERY, read_shard
 from navarch.live.writers.absent_jobs import AbsentJobs
 from navarch.live.writers.bind_requests import NO_BINDER
 from navarch.live.writers.default_queue import make_default_queue
@@ -31,6 +33,7 @@ class PeriodicTasks:
         self._absent_jobs = AbsentJobs(scheduler.cache, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)
         self._queue_task: asyncio.Task[bool] | None = None
         self._next_report = 0.0
+        self._next_shard = 0.0
         self._logged: frozenset[str] = frozenset()
         """Warnings of the last cycle, which are logged already."""
 
@@ -81,6 +84,7 @@ class PeriodicTasks:
         cycle."""
         scheduler = self._scheduler
         file, before = scheduler.policy_file, scheduler.policy_file.refused
+        await self._read_shard()
         loaded = file.look()
         if loaded:
             scheduler.metrics.policy_loads.labels("ok").inc()
@@ -91,9 +95,20 @@ class PeriodicTasks:
         if loaded or scheduler.rereading:
             settings = scheduler.read_settings()
             if scheduler.rereading or settings != scheduler.cache.settings:
-                await self._reread(settings)
+                await self.reread(settings)
             scheduler.queue.activate_all()
             scheduler.loop.trigger()
+
+    async def _read_shard(self) -> None:
+        """Offer the SchedulingShard as it is now. While it cannot be read, the last one holds."""
+        scheduler, now = self._scheduler, asyncio.get_running_loop().time()
+        if not scheduler.follows_shard or now < self._next_shard:
+            return
+        self._next_shard = now + EVERY
+        try:
+            scheduler.policy_file.offer(await read_shard(scheduler.client, scheduler.options.shard))
+        except (KubeError, PolicyError) as error:
+            log.warning("the SchedulingShard cannot be read now, the last policy stays: %s", error)
 
     def _record_usage(self) -> None:
         scheduler = self._scheduler
@@ -117,7 +132,7 @@ class PeriodicTasks:
                     log.warning("%s", warning)
             self._logged = frozenset(warnings)
 
-    async def _reread(self, settings: Settings) -> None:
+    async def reread(self, settings: Settings) -> None:
         """The new policy reads objects differently: fill the cache again. No cycle runs meanwhile. A replica that loses the lead
         meanwhile has an incomplete cache: `rereading` stays set, and the cache is filled when it leads again. Nothing is bound
         meanwhile either: whether a pod is for KAI's binder is known only after its group was read."""

@@ -6,15 +6,21 @@ The allocation names the conditions that have to be true, and those that say tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from navarch.engine.policy import Policy
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.prebind.preparation import PreparationFailed
+from navarch.model.objects.devices import RESOURCE_CLAIM
 
 Claim = Mapping[str, Any]
 BINDING_TIMEOUT = 600.0
+LOOK = 1.0
+"""Seconds between two looks."""
 
 
 def binding_timeout(policy: Policy) -> float:
@@ -22,6 +28,37 @@ def binding_timeout(policy: Policy) -> float:
     given = (option.arguments.get("bindingTimeout") for tier in policy.tiers for option in tier if option.name == "DynamicResources")
     found = next((value for value in given if isinstance(value, int | float)), BINDING_TIMEOUT)
     return float(found)
+
+
+class BindingConditions:
+    """Waits for the conditions of claims that the pod of a bind uses. `timeout()`: how long a driver may take. `clock`: seconds since
+    the epoch."""
+
+    def __init__(self, cache: ClusterCache, timeout: Callable[[], float], clock: Callable[[], float]) -> None:
+        self._cache = cache
+        self._timeout = timeout
+        self._clock = clock
+
+    async def wait(self, bind: AssumedBind, namespace: str, name: str) -> None:
+        """Return when the claim is ready. PreparationFailed: its driver failed or is silent, or the pod or claim is gone."""
+        if not waits(self._cache.cluster.objects.get(RESOURCE_CLAIM, {}).get((namespace, name)) or {}):
+            return
+        began = self._clock()
+        while True:
+            claim = self._cache.api_object(RESOURCE_CLAIM, namespace, name)
+            assumed = self._cache.is_assumed(RESOURCE_CLAIM, namespace, name)
+            if claim is None and not assumed:
+                raise PreparationFailed(f"resource claim {name} is gone")
+            # While it is assumed, the watch has not shown our write.
+            if not assumed and is_ready(claim):
+                return
+            at = allocated_at(claim or {})
+            if self._clock() > (began if at is None else at) + self._timeout():
+                missing = ", ".join(pending(claim or {}))
+                raise PreparationFailed(f"resource claim {name}: {missing} not true within {self._timeout():g} s")
+            if self._cache.assumed.binds.get(bind.uid) is not bind:
+                raise PreparationFailed("the pod is gone")
+            await asyncio.sleep(LOOK)
 
 
 def waits(claim: Claim) -> bool:

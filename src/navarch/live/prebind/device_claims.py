@@ -13,7 +13,6 @@ when the last pod has ended. Without it they would be held for as long as the cl
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -27,8 +26,8 @@ from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
-from navarch.live.prebind import binding_conditions
 from navarch.live.prebind.allocation_body import Slices, allocation, slices_by_pool
+from navarch.live.prebind.binding_conditions import BindingConditions
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.timestamps import rfc3339
 
@@ -37,8 +36,6 @@ log = logging.getLogger(__name__)
 KIND = "ResourceClaim"
 PROTECTION = "resource.kubernetes.io/delete-protection"
 ATTEMPTS = 5
-LOOK = 1.0
-"""Seconds between two looks at binding conditions."""
 
 
 class _Use(Struct):
@@ -74,20 +71,19 @@ class _Promised:
 
 
 class DeviceClaims:
-    """`resource()` is the version of ResourceClaim that is served now. `timeout()`: how long a driver may take until the binding
-    conditions of a device are true. `clock`: seconds since the epoch."""
+    """`resource()` is the version of ResourceClaim that is served now. `clock`: seconds since the epoch."""
 
     def __init__(
         self,
         client: Client,
         cache: ClusterCache,
         resource: Callable[[], Resource],
+        conditions: BindingConditions,
         *,
-        timeout: Callable[[], float] = lambda: binding_conditions.BINDING_TIMEOUT,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._resource = resource
-        self._timeout = timeout
+        self._conditions = conditions
         self._clock = clock
         self._client = client
         self._cache = cache
@@ -97,7 +93,7 @@ class DeviceClaims:
         return uid in self._uses
 
     def plan(self, cycle: Cycle) -> None:
-        allocated = {each.claim: each for each in cycle.record.claims}
+        allocated = {each.claim: each for each in cycle.record.claims if not each.extended}
         slices: Slices = slices_by_pool(self._cache.cluster.objects.get("ResourceSlice", {}).values()) if allocated else {}
         now = rfc3339(self._clock()) if allocated else ""
         for bind in cycle.record.binds:
@@ -125,30 +121,12 @@ class DeviceClaims:
             except KubeError as error:
                 raise PreparationFailed(f"resource claim {use.name}: {error}") from error
             self._look(use)
-        await self._binding_conditions(bind)
-
-    async def _binding_conditions(self, bind: AssumedBind) -> None:
-        """Wait until the drivers say that all devices are ready for the pod."""
-        waiting = [use for use in self._uses[bind.uid] if binding_conditions.waits(self._visible(use.namespace, use.name) or {})]
-        began = self._clock()
-        while waiting:
-            use = waiting[0]
-            claim = self._cache.api_object(KIND, use.namespace, use.name)
-            if claim is None or not _is_meant(claim, use):
-                raise PreparationFailed(f"resource claim {use.name} is gone")
+        for use in self._uses[bind.uid]:
             try:
-                if not self._cache.is_assumed(KIND, use.namespace, use.name) and binding_conditions.is_ready(claim):
-                    waiting.pop(0)
-                    continue
-                if self._clock() > (binding_conditions.allocated_at(claim) or began) + self._timeout():
-                    missing = ", ".join(binding_conditions.pending(claim))
-                    raise PreparationFailed(f"resource claim {use.name}: {missing} not true within {self._timeout():g} s")
+                await self._conditions.wait(bind, use.namespace, use.name)
             except PreparationFailed:
                 use.failed = True
                 raise
-            if self._cache.assumed.binds.get(bind.uid) is not bind:
-                raise PreparationFailed("the pod is gone")
-            await asyncio.sleep(LOOK)
 
     async def undo(self, bind: AssumedBind) -> None:
         for use in self._uses.pop(bind.uid, ()):

@@ -54,6 +54,11 @@ class EquivalenceClass:
     def __len__(self) -> int:
         return len(self.retry_at)
 
+    @property
+    def entries(self) -> int:
+        """Entries in the larger of its two orders, those of removed jobs included. At most 17 more than twice its jobs."""
+        return max(len(self._by_retry), len(self._by_age))
+
     def add(self, job: str, retry_at: float, created: float) -> None:
         self.retry_at[job] = retry_at
         if len(self._by_retry) > 2 * len(self.retry_at) + 16:  # entries of removed jobs are skipped when popped, and dropped here

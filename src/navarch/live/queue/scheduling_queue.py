@@ -279,6 +279,21 @@ class SchedulingQueue:
         """Jobs that are unschedulable or backing off."""
         return list(self._inactive)
 
+    def attempts(self, job: str) -> int:
+        """How many failed attempts of the job are remembered."""
+        found = self._attempts.get(job)
+        return found.count if found is not None else 0
+
+    @property
+    def classes(self) -> tuple[EquivalenceClass, ...]:
+        """The equivalence classes of inactive jobs, in the order in which they came up."""
+        return tuple(self._classes.values())
+
+    @property
+    def arrivals(self) -> tuple[str, ...]:
+        """Jobs that never failed and were updated since the last cycle."""
+        return tuple(self._arrived)
+
     def backing_off(self) -> list[str]:
         """Jobs that only the end of their back-off brings back."""
         return [job for each in self._classes.values() if not each.events for job in each.retry_at]

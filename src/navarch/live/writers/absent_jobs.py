@@ -44,7 +44,8 @@ class AbsentJobs:
             key, spec = cluster.jobs.keys[row], cluster.jobs.specs[row]
             if self._cache.is_foreign_group(key):
                 continue
-            decision = absent(key, spec, cluster.jobs.counts[row].tolist())
+            required = not self._cache.settings.shadow_groups
+            decision = absent(key, spec, cluster.jobs.counts[row].tolist(), group_required=required)
             text = decision.reasons[0].message
             before, at = self._told.get(key, ("", 0.0))
             if before == text and now - at < MESSAGE_INTERVAL:

@@ -2,7 +2,7 @@
 
 The same thing said again about the same object is counted and, now and then, written into the event that said it first. A new
 text makes a new event, but not more often than every half minute for an object and a reason: figures in a message change with
-every cycle. When more events wait than anyone would read, new ones are dropped and counted. An event that a user deleted, or
+every cycle. When too many events wait, new ones are dropped and counted. An event that a user deleted, or
 that never arrived, is said anew the next time; so is everything after a clock was set back.
 """
 
@@ -75,13 +75,16 @@ def pod_reference(namespace: str, name: str, uid: str) -> Regarding:
 
 
 class Events:
-    """`emit` costs a few microseconds where it folds, a queued write where it does not. `clock` is seconds since the epoch."""
+    """`emit` costs a few microseconds where it folds, a queued write where it does not. `clock` is seconds since the epoch.
+
+    `scheduler_of`: the scheduler that an object names, which the event carries as its controller; empty: `controller`."""
 
     def __init__(
         self,
         pool: WritePool,
         *,
         controller: str = CONTROLLER,
+        scheduler_of: Callable[[Regarding], str] = lambda regarding: "",
         instance: str = "navarch",
         clock: Callable[[], float] = time.time,
         enabled: bool = True,
@@ -90,8 +93,8 @@ class Events:
         self.outbox = Outbox(pool, room=AT_ONCE, longest=MOST_WAITING)
         self.enabled = enabled
         self._count = count
-        # The API refuses events of others than these, all of them.
-        self._controller = controller if _QUALIFIED.fullmatch(controller) else CONTROLLER
+        self._controller = _qualified(controller)
+        self._scheduler_of = scheduler_of
         self._instance = instance[-INSTANCE_LIMIT:]
         self._clock = clock
         self._series: dict[_Key, _Series] = {}
@@ -156,7 +159,7 @@ class Events:
             "kind": "Event",
             "metadata": metadata,
             "eventTime": _micro_time(now),
-            "reportingController": self._controller,
+            "reportingController": _qualified(self._scheduler_of(regarding) or self._controller),
             "reportingInstance": self._instance,
             "action": action,
             "reason": reason,
@@ -207,6 +210,11 @@ class Events:
             newest = sorted(alive.items(), key=lambda item: item[1].said)[-MOST_SERIES // 2 :]
             alive = dict(newest)
         self._series = alive
+
+
+def _qualified(name: str) -> str:
+    """The name of a controller as the API accepts it: it refuses every event of another name."""
+    return name if _QUALIFIED.fullmatch(name) else CONTROLLER
 
 
 def _micro_time(seconds: float) -> str:

@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from navarch.engine.record import Eviction
+from navarch.ingest.groups import shown_key
 from navarch.kube.client import eviction as eviction_body
 from navarch.kube.errors import KubeError, NotFound, TooManyRequests
 from navarch.kube.resources import PODS
@@ -137,7 +138,7 @@ class Evictor:
         self._events.emit(pod_reference(task.namespace, task.name, eviction.uid), *said, note)
         group = self._cache.group(eviction.job)
         if group is not None:
-            gainer, _, name = eviction.for_.partition("/")
+            gainer, _, name = shown_key(eviction.for_).partition("/")
             annotations = {"num-evicted-pods": str(eviction.together), "evictor-action-type": eviction.action}
             if eviction.for_:
                 annotations |= {"evictor-pod-group-namespace": gainer, "evictor-pod-group-name": name}

@@ -27,7 +27,8 @@ def uncounted(what: str, result: str) -> None:
 class Outbox:
     def __init__(self, pool: WritePool, room: int = 64, longest: int | None = None) -> None:
         self._pool = pool
-        self._room = room
+        self.room = room
+        """How many writes may be inside the pool at a time."""
         self._longest = longest
         self._queue: deque[Make] = deque()
         self._inside = 0
@@ -66,7 +67,7 @@ class Outbox:
             return
         self._pumping = True
         try:
-            while self._queue and self._inside < self._room and not self.paused:
+            while self._queue and self._inside < self.room and not self.paused:
                 made = self._made(self._queue.popleft())
                 if made is not None:
                     write, done = made

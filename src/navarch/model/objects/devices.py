@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from navarch.model.objects.extended_claims import EXTENDED_CLAIM
 from navarch.model.objects.typed import of_kind
 from navarch.model.quantity import format_nano, parse_nano
 from navarch.model.selectors import read_node_selector, read_taint, read_toleration
@@ -175,6 +176,8 @@ class ResourceClaimSpec(Struct, frozen=True):
     """UIDs of the pods that use it."""
     deleting: bool = False
     owner: tuple[str, str, str] | None = None
+    extended: bool = False
+    """A scheduler made it for the extended resources of its owner, a pod."""
 
 
 def _selectors(entries: Any) -> tuple[str, ...]:
@@ -333,6 +336,7 @@ def read_resource_claim(manifest: Mapping[str, Any]) -> ResourceClaimSpec:
         reserved_for=tuple(each.get("uid") or "" for each in status.get("reservedFor") or ()),
         deleting=meta.get("deletionTimestamp") is not None,
         owner=(owners[0].get("kind") or "", owners[0].get("name") or "", owners[0].get("uid") or "") if owners else None,
+        extended=(meta.get("annotations") or {}).get(EXTENDED_CLAIM) == "true",
     )
 
 

@@ -41,7 +41,7 @@ class IncrementalCopy:
         self._top = 0
 
     def follow(self, table: Table, top: int) -> np.ndarray[Any, np.dtype[np.intp]] | None:
-        """Update the copy from the table, of which `top` rows are in use. Returns the copied rows; None: all."""
+        """Update the copy from the table's first `top` rows. Returns the copied rows; None: all."""
         rows: np.ndarray[Any, np.dtype[np.intp]] | None = None
         if self._arrays and len(table.touched) * MANY <= top:
             rows = np.fromiter(table.touched, dtype=np.intp, count=len(table.touched))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from navarch.model.resources import IntArray, ResourceSpace
+from navarch.model.gpus import GPU_RESOURCES, part_of_gpus
+from navarch.model.resources import BOUND, IntArray, ResourceSpace
 from navarch.model.spec import Shape
 from navarch.model.tables.columns import grown
 
@@ -20,6 +21,8 @@ class ShapeTable:
         self.uses: list[int] = []
         self.request: IntArray = np.zeros((len(space), 8), dtype=np.int64)
         """(R, shapes): what a task of the shape asks for, one pod included."""
+        self.charge: IntArray = np.zeros((len(space), 8), dtype=np.int64)
+        """(R, shapes): what a task of the shape counts for in the accounts of jobs and queues: its request, and parts of GPUs."""
         self.best_effort: list[bool] = []
         """Asks for nothing but its pod slot."""
         self.social: dict[int, Shape] = {}
@@ -46,6 +49,9 @@ class ShapeTable:
 
     def _add(self, shape: Shape) -> int:
         self.space.learn(shape.requests)
+        part = min(part_of_gpus(shape), BOUND)
+        if part:
+            self.space.learn(((GPU_RESOURCES[0], part),), trusted=True)
         if self._free:
             number = self._free.pop()
             self.specs[number] = shape
@@ -59,8 +65,10 @@ class ShapeTable:
             self.social[number] = shape
         self.request = grown(grown(self.request, len(self.space), axis=0), number + 1)
         self.request[: len(self.space), number] = self.space.bounded_vector(shape.requests, pods=1)
-        shares = shape.devices is not None and bool(shape.devices.fraction or shape.devices.memory)
-        if shares:
+        self.charge = grown(grown(self.charge, len(self.space), axis=0), number + 1)
+        self.charge[:, number] = self.request[:, number]
+        if part:
+            self.charge[self.space.index(GPU_RESOURCES[0]), number] += part
             self.sharing.add(number)
-        self.best_effort[number] = not shares and not any(amount for name, amount in shape.requests if name != "pods")
+        self.best_effort[number] = not part and not any(amount for name, amount in shape.requests if name != "pods")
         return number

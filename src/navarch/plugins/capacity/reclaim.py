@@ -34,7 +34,7 @@ class ReclaimAttempt:
         if number in capacity.tree.broken or (self.reclaimer is not None and not _share_a_resource(victim, self.reclaimer)):
             return False
         held = self._of(number)
-        if not fits(capacity.due.guarantee[number].values, held - victim.request):
+        if not fits(capacity.due.guarantee[number].values, held - victim.charge):
             return False
         if self._owed_nothing(number, victim):
             if self._both_owed_nothing_together(number):
@@ -46,7 +46,7 @@ class ReclaimAttempt:
             if not self._owed_nothing(each, victim) and not self._above_deserved(each, victim):
                 return False
         for each in (number, *ancestors):
-            self.held[each] -= victim.request
+            self.held[each] -= victim.charge
         return True
 
     def _of(self, number: int) -> IntArray:
@@ -57,13 +57,13 @@ class ReclaimAttempt:
 
     def _owed_nothing(self, number: int, task: TaskClass) -> bool:
         """Nothing that the task holds is anything the queue deserves; pods count."""
-        return not bool((self.capacity.counted[number] & (task.request > 0)).any())
+        return not bool((self.capacity.counted[number] & (task.charge > 0)).any())
 
     def _above_deserved(self, number: int, victim: TaskClass) -> bool:
         capacity = self.capacity
-        relevant = capacity.exceedable[number] & (victim.request > 0)
+        relevant = capacity.exceedable[number] & (victim.charge > 0)
         if self.reclaimer is not None and capacity.session.semantics.reclaim_minds_every_resource:
-            relevant &= self.reclaimer.request > 0
+            relevant &= self.reclaimer.charge > 0
         return bool((relevant & (self._of(number) > capacity.due.deserved[number].values)).any())
 
     def _both_owed_nothing_together(self, number: int) -> bool:
@@ -94,6 +94,6 @@ class ReclaimAttempt:
 
 
 def _share_a_resource(victim: TaskClass, reclaimer: TaskClass) -> bool:
-    both = (victim.request > 0) & (reclaimer.request > 0)
+    both = (victim.charge > 0) & (reclaimer.charge > 0)
     both[PODS] = False
     return bool(both.any())

@@ -75,7 +75,7 @@ class Drf(Plugin):
         job = session.job_of(preemptor)
         if job is None:
             return None
-        mine = self.share(self.held(job) + session.class_of(preemptor).request)
+        mine = self.share(self.held(job) + session.class_of(preemptor).charge)
         left: dict[int, IntArray] = {}
         out = []
         for candidate in candidates:
@@ -85,7 +85,7 @@ class Drf(Plugin):
             held = left.get(other.row)
             if held is None:
                 held = left[other.row] = self.held(other).copy()
-            held -= session.class_of(candidate).request
+            held -= session.class_of(candidate).charge
             theirs = self.share(held)
             if mine < theirs or abs(mine - theirs) <= CLOSE_SHARE:
                 out.append(candidate)
@@ -97,14 +97,14 @@ class Drf(Plugin):
         job = session.job_of(reclaimer)
         if job is None or tree is None:
             return None
-        request = session.class_of(reclaimer).request
+        request = session.class_of(reclaimer).charge
         tree.shift(job.queue, job.row, request)
         out = []
         for candidate in candidates:
             other = session.job_of(candidate)
             if other is None:
                 continue
-            freed = session.class_of(candidate).request
+            freed = session.class_of(candidate).charge
             tree.shift(other.queue, other.row, -freed)
             if tree.compare(job.queue, other.queue) < 0:
                 out.append(candidate)

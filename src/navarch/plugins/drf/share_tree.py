@@ -165,5 +165,5 @@ def _others(session: Session) -> IntArray:
     snapshot = session.snapshot
     tasks, jobs = snapshot.tasks, snapshot.jobs.allocated.shape[1]
     rows = np.flatnonzero(tasks.alive & (tasks.job >= 0) & ~IS_ALLOCATED[tasks.status] & (tasks.status != TaskStatus.PENDING))
-    sums: IntArray = sums_by_group(snapshot.shape_request[:, tasks.shape[rows]], tasks.job[rows], jobs)
+    sums: IntArray = sums_by_group(snapshot.shape_charge[:, tasks.shape[rows]], tasks.job[rows], jobs)
     return sums

@@ -98,6 +98,7 @@ class DynamicClaims(Plugin):
             for _, name in change.task.shape.claims:
                 self.users.setdefault((change.task.namespace, name), set()).add(task)
             if change.undone:
+                self.claims.give_back(task)  # it returns to its own devices, not to those that a placement would choose
                 for claim in self.freed.pop(task, ()):
                     self._take_back(claim)
 

@@ -72,7 +72,7 @@ class KubeBatchProportion(Plugin):
                 continue
             number = job.queue.number
             left = held.setdefault(number, self.ledger.allocated[number].copy())
-            left -= session.class_of(candidate).request
+            left -= session.class_of(candidate).charge
             if self._within(self.deserved[number], left):
                 out.append(candidate)
         return out

@@ -24,12 +24,12 @@ from navarch.plugins.nodeorder.preferred_nodes import PreferredNodes
 from navarch.plugins.nodeorder.preferred_taints import PreferredTaints
 from navarch.plugins.nodeorder.soft_spread import SoftSpread
 from navarch.plugins.predicates.devices import dynamic_resources
-from navarch.plugins.predicates.devices.claimed_resources import ClaimedResources
 from navarch.plugins.predicates.devices.claims import Claims
+from navarch.plugins.predicates.devices.extended_claims import ExtendedClaims
 from navarch.plugins.predicates.devices.unserved_cards import UnservedCards
 from navarch.plugins.predicates.nodes import affinity as node_affinity
+from navarch.plugins.predicates.nodes import declared_features, ports, taints, unschedulable
 from navarch.plugins.predicates.nodes import name as node_name
-from navarch.plugins.predicates.nodes import ports, taints, unschedulable
 from navarch.plugins.predicates.nodes import resources_fit as fit
 from navarch.plugins.predicates.pods import affinity as inter_pod
 from navarch.plugins.predicates.pods import spread
@@ -150,7 +150,8 @@ class NodeResourcesFit(_Filtering):
     def node_filters(self) -> list[NodeFilter]:
         groups = self.arg("ignoredResourceGroups", ())
         rule = fit.NodeResourcesFit(self.session, self.arg("ignoredResources", ()), groups)
-        return [*self.keep(rule), UnservedCards(self.session)]
+        cards = any(shape.cards is not None for shape in self.session.snapshot.shapes)
+        return [*self.keep(rule), *([UnservedCards(self.session)] if cards else ())]
 
     def node_scorers(self) -> list[NodeScorer]:
         strategy = self.arg("scoringStrategy", {})
@@ -283,21 +284,25 @@ class DynamicResources(_Filtering):
     )
 
     def node_filters(self) -> list[NodeFilter]:
-        self.rules = [ClaimedResources(self.session), dynamic_resources.DynamicResources(self.session)]
+        self.rules = [dynamic_resources.DynamicResources(self.session)]
         return self.rules
 
     def node_scorers(self) -> list[NodeScorer]:
         return [dynamic_resources.DevicePreferences(self.session, self.weight)]
 
     def close(self) -> None:
-        if any(shape.claims for shape in self.session.snapshot.shapes):
+        extended = self.session.shared(ExtendedClaims)
+        if any(shape.claims or extended.concerns(shape) for shape in self.session.snapshot.shapes):
             self.session.shared(Claims).record()
 
 
-class NodeDeclaredFeatures(KubePlugin):
-    """Known by name; no field that demands a node's declared feature is modelled, and ordinary pods demand none"""
+class NodeDeclaredFeatures(_Filtering):
+    """Features of the kubelet that the pod needs, and the node declares"""
 
     name = "NodeDeclaredFeatures"
+
+    def node_filters(self) -> list[NodeFilter]:
+        return self.keep(declared_features.NodeDeclaredFeatures(self.session.snapshot))
 
 
 KUBE_PLUGINS: tuple[type[Plugin], ...] = (

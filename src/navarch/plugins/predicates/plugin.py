@@ -12,6 +12,7 @@ from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
 from navarch.plugins.predicates.devices.claims import Claims
 from navarch.plugins.predicates.devices.dynamic_resources import DynamicResources
+from navarch.plugins.predicates.devices.extended_claims import ExtendedClaims
 from navarch.plugins.predicates.devices.unserved_cards import UnservedCards
 from navarch.plugins.predicates.nodes.affinity import NodeAffinity
 from navarch.plugins.predicates.nodes.pod_limit import PodNumber
@@ -91,7 +92,8 @@ class Predicates(Plugin):
         return list(rules)
 
     def close(self) -> None:
-        if any(shape.claims for shape in self.session.snapshot.shapes):
+        extended = self.session.shared(ExtendedClaims)
+        if any(shape.claims or extended.concerns(shape) for shape in self.session.snapshot.shapes):
             self.session.shared(Claims).record()
 
     def _on(self, name: str) -> bool:

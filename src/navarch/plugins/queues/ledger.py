@@ -70,7 +70,7 @@ class QueueLedger:
         hopeless = session.shared(HopelessTasks).rows
         if not len(hopeless):
             return self.request
-        asked = session.snapshot.shape_request[:, session.snapshot.tasks.shape[hopeless]]
+        asked = session.snapshot.shape_charge[:, session.snapshot.tasks.shape[hopeless]]
         left: IntArray = self.request - self._sums(asked, queue_of_job(session, session.snapshot.tasks.job[hopeless].astype(np.intp)))
         return left
 
@@ -105,8 +105,8 @@ class QueueLedger:
         """The resources that the class asks for, pods aside, and how much of each."""
         found = self._asked.get(task.number)
         if found is None:
-            dims = asked_dims(task.request)
-            found = self._asked[task.number] = (dims, task.request[dims])
+            dims = asked_dims(task.charge)
+            found = self._asked[task.number] = (dims, task.charge[dims])
         return found
 
     def _amounts_asked(self, task: TaskClass) -> list[tuple[int, int]]:
@@ -129,7 +129,7 @@ class QueueLedger:
         held = self.allocated[queue.number]
         short = [d for d, asked in zip(dims.tolist(), request.tolist()) if held[d] + asked > limit[d]]
         tried, pods = _tried(self.session)
-        asked, others, prefix = task.request + tried, held - tried, f"queue {queue.name} would exceed its {limit_is}"
+        asked, others, prefix = task.charge + tried, held - tried, f"queue {queue.name} would exceed its {limit_is}"
         return self.refusal("QueueLimit", prefix, short, queue, others, asked, limit, limit_is, pods)
 
     def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:
@@ -262,7 +262,7 @@ def gated_requests(session: Session) -> dict[int, IntArray]:
         return out
     for task in np.flatnonzero(tasks.gated & tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0)).tolist():
         row = int(tasks.job[task])
-        out[row] = out.get(row, 0) + snapshot.shape_request[:, tasks.shape[task]]
+        out[row] = out.get(row, 0) + snapshot.shape_charge[:, tasks.shape[task]]
     return out
 
 
@@ -273,7 +273,7 @@ def _tried(session: Session) -> tuple[IntArray | int, int]:
     if job is None or job.is_ready or not session.semantics.refusals_tell_all:
         return 0, 0
     rows = job.tasks_in(TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
-    return (session.snapshot.shape_request[:, session.snapshot.tasks.shape[rows]].sum(axis=1), len(rows)) if rows else (0, 0)
+    return (session.snapshot.shape_charge[:, session.snapshot.tasks.shape[rows]].sum(axis=1), len(rows)) if rows else (0, 0)
 
 
 def _of(name: str, asked: float, held: float, limit: float, tried: int) -> str:

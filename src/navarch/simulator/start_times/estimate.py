@@ -70,8 +70,8 @@ class _Job(Struct):
 
 
 def may_know(cluster: Cluster, history: Sequence[JobRun], deadlines: Deadlines) -> bool:
-    """Whether a basis could be known at all: a look at columns, before every job is read."""
-    if history or deadlines or np.isfinite(cluster.jobs.expected_duration).any():
+    """Whether a basis could be known at all: a look at each spec, before a basis is made."""
+    if history or deadlines or any(job is not None and job.expected_duration is not None for job in cluster.jobs.specs):
         return True
     return any(task is not None and task.active_deadline is not None for task in cluster.tasks.specs)
 

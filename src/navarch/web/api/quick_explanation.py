@@ -7,10 +7,10 @@ from typing import Final
 from navarch.engine.reasons import Reason, dominant
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.session import Session
-from navarch.explanation.explain import NOT_REACHED
 from navarch.explanation.nodes import feasible_nodes, reasons_of
 from navarch.explanation.order import order_of
 from navarch.explanation.result import Cause, EvictionAnswer, Explanation, NodesAnswer
+from navarch.explanation.search import NOT_REACHED
 from navarch.ingest.groups import shown_key
 
 NOT_TRIED: Final = (

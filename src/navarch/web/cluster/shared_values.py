@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
-from navarch.ingest.pod_reader import PodReader
+from navarch.ingest.pod_reader import PodReader, Sibling
 from navarch.model.spec import Labels, TaskSpec
 
 KEPT_CONDITIONS: Final = frozenset({"DisruptionTarget", "PodScheduled"})
@@ -31,8 +31,8 @@ class SharingReader(PodReader):
         task = super().read(pod)
         return None if task is None else self._shared(task)
 
-    def read_like(self, pod: Pod, sibling: Pod, task: TaskSpec) -> TaskSpec | None:
-        found = super().read_like(pod, sibling, task)
+    def read_like(self, pod: Pod, sibling: Sibling) -> TaskSpec | None:
+        found = super().read_like(pod, sibling)
         return None if found is None else self._shared(found)
 
     def reread(self, pod: Pod, old: Pod, before: TaskSpec) -> TaskSpec | None:

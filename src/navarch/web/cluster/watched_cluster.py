@@ -62,7 +62,7 @@ class WatchedCluster:
 
     def watch(self, client: Client, rng: random.Random, patience: Patience | None = None) -> Informers:
         """The informers that fill it; their `run` is the caller's to call."""
-        self._informers = Informers(client, self, self._on_invalid, patience, rng, at_once=True)
+        self._informers = Informers(client, self, self._on_invalid, patience, rng)
         return self._informers
 
     def _watches_owners(self, kind: str) -> bool:

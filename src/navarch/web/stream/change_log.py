@@ -50,7 +50,7 @@ class ChangeLog:
             self._ids -= len(self._entries.popleft()[1])
 
     def forget(self) -> None:
-        """Begin a version of which no difference to earlier ones is known: viewers load everything again."""
+        """Begin a version without a known difference to earlier ones: viewers load everything again."""
         self.number += 1
         self._entries.clear()
         self._ids = 0

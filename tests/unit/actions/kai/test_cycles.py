@@ -51,7 +51,7 @@ def test_a_queue_below_its_share_takes_one_pod_and_no_more() -> None:
     assert [each["pod"] for each in found["nominations"]] == ["ns/j-0"]
 
 
-def test_pods_move_together_before_anyone_loses_a_place() -> None:
+def test_pods_are_consolidated_before_any_is_evicted() -> None:
     running = [pod("r0-0", "r0", gpus=1, on="n1"), pod("r1-0", "r1", gpus=1, on="n2")]
     objects = (node("n1"), node("n2"), queue("dep"), queue("a", "dep"), group("r0", "a", age=5), group("r1", "a", age=4))
     found = cycle(*objects, *running, group("j", "a"), pod("j-0", "j", gpus=2), policy=strict())
@@ -121,7 +121,7 @@ def test_without_hierarchy_leaf_queues_compete_with_each_other() -> None:
 
 
 @pytest.mark.parametrize("policy", ["kai", "strict"])
-def test_nobody_goes_for_what_is_left_of_a_gang_that_was_a_victim_itself(policy: str) -> None:
+def test_the_rest_of_a_gang_that_was_a_victim_evicts_nothing(policy: str) -> None:
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
         for name, value in (("low", 50), ("mid", 60), ("high", 90))

@@ -56,7 +56,7 @@ def test_victims_go_in_the_reverse_order_of_tasks_whatever_their_job() -> None:
     assert evicted(preempted(cluster)) == ["one-0"]
 
 
-def test_a_gang_that_would_not_be_ready_evicts_nobody() -> None:
+def test_a_gang_that_would_not_be_ready_evicts_nothing() -> None:
     cluster = with_nodes(("a", {"cpu": 2}))
     add_job(cluster, "low", [shape(cpu=1)] * 2, node="a", minimum=1)
     add_job(cluster, "high", [shape(cpu=1)] * 3, priority=9)
@@ -75,7 +75,7 @@ def test_inside_a_job_tasks_that_the_first_phase_left_take_the_place_of_others()
     assert promises(record) == {"left": "a"}, "the first phase asked for one task only: the job has its minimum"
 
 
-def test_a_pod_that_asks_for_nothing_evicts_nobody_and_is_promised_the_node() -> None:
+def test_a_pod_without_requests_evicts_nothing_and_is_promised_the_node() -> None:
     cluster = with_nodes(("a", {"cpu": 2}))
     add_job(cluster, "low", [shape(cpu=2)], node="a", minimum=1)
     add_job(cluster, "high", [shape()], priority=9)

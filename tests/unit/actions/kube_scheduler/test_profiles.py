@@ -56,7 +56,7 @@ def test_a_filter_is_asked_only_where_its_profile_has_it() -> None:
     assert "untolerated taint" in refusal.message
 
 
-def test_who_may_preempt_is_said_by_the_profile() -> None:
+def test_the_profile_decides_whether_its_pods_preempt() -> None:
     disabled = {"disabled": [{"name": "DefaultPreemption"}]}
     meek = {"schedulerName": "meek", "plugins": {"postFilter": disabled, "multiPoint": disabled}}
     both = policy({"schedulerName": "bold"}, meek)

@@ -1,4 +1,4 @@
-"""Who can stay, where only resources decide: the order of importance on a node, whatever order pods came in."""
+"""Which pods stay where only resources decide: the order of importance on a node, whatever order pods came in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from navarch.installed import installed
 
 
 def left(started: dict[str, float | None], wanted: int) -> set[str]:
-    """Pods of one CPU each begin in this order; who goes for one that wants so many."""
+    """Pods of one CPU each, with their start times: the victims for a pod that requests so many CPUs."""
     cluster = with_nodes(("n1", {"cpu": len(started)}))
     for name, moment in started.items():
         add_job(cluster, name, [shape(cpu=1)], node="n1")
@@ -24,11 +24,11 @@ def left(started: dict[str, float | None], wanted: int) -> set[str]:
     return {eviction.uid.removesuffix("-0") for eviction in record.evictions}
 
 
-def test_who_began_last_goes_first() -> None:
+def test_the_pod_that_started_last_is_evicted_first() -> None:
     assert left({"a": 30.0, "b": 10.0, "c": 20.0, "d": 40.0}, 2) == {"a", "d"}
 
 
-def test_who_has_not_begun_goes_before_those_who_have() -> None:
+def test_pods_that_have_not_started_are_evicted_before_running_ones() -> None:
     assert left({"a": None, "b": 10.0, "c": 20.0, "d": None}, 2) == {"a", "d"}
 
 

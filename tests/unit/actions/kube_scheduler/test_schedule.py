@@ -1,4 +1,4 @@
-"""The kube-scheduler preset as its users see it: who goes where, in which order, at whose cost, and in which words."""
+"""The kube-scheduler preset as its users see it: placements, their order, evictions, and messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_emptier_node_is_better_and_names_break_ties() -> None:
     assert binds(plan) == {"a": "n2", "b": "n1"}
 
 
-def test_priority_then_age_then_name_decides_who_is_first() -> None:
+def test_pods_are_ordered_by_priority_then_age_then_name() -> None:
     young = pod("young").cpu("1").created("2026-01-02T00:00:00Z")
     old = pod("old").cpu("1").created("2026-01-01T00:00:00Z")
     plan = decided(node("n1").cpu("1"), young, old)
@@ -89,7 +89,7 @@ def test_a_budget_is_kept_where_another_victim_will_do() -> None:
     assert evicted(plan) == ["v1"]
 
 
-def test_who_never_preempts_says_so() -> None:
+def test_a_pod_that_never_preempts_says_so() -> None:
     polite = pod("polite").cpu("1").priority(9)
     polite["spec"]["preemptionPolicy"] = "Never"
     plan = decided(node("n1").cpu("1"), pod("low").cpu("1").priority(1).on("n1"), polite)
@@ -136,12 +136,12 @@ def test_each_placement_counts_for_the_next_pod() -> None:
     assert sorted(placed.values()) == ["n0", "n0", "n1", "n1"]
 
 
-def test_a_pod_without_a_feature_that_is_modelled_is_never_placed_by_guess() -> None:
+def test_an_extended_resource_that_no_device_serves() -> None:
     device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
     device_class["spec"] = {"extendedResourceName": "example.com/gpu"}
     plan = decided(node("n1").cpu("4"), device_class, pod("a").request("example.com/gpu", 1))
     assert not binds(plan)
-    assert "1 node(s) offer example.com/gpu only as devices to be claimed, which Navarch does not support" in said(plan, "a")
+    assert "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1" in said(plan, "a")
 
 
 def test_fewer_nodes_are_looked_at_where_the_policy_says_so() -> None:

@@ -105,7 +105,7 @@ def test_init_containers_sidecars_overhead_and_the_pods_own_requests_count() -> 
         manifest(containers=["none"]),
     ],
 )
-def test_an_amount_that_nobody_can_read_is_unknown(found: dict[str, Any]) -> None:
+def test_an_unreadable_amount_is_unknown(found: dict[str, Any]) -> None:
     assert read(found).unknown
 
 

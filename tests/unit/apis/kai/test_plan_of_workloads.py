@@ -64,7 +64,7 @@ def test_pods_of_an_owner_in_the_input_wait_for_the_rest_of_their_gang(tmp_path:
     assert bound == [] and jobs["default/llm"]["pods"] == {"Pending": 2}, "there is no master yet"
 
 
-def test_pods_of_an_owner_that_nobody_knows_start_alone(tmp_path: Path) -> None:
+def test_pods_of_an_owner_of_unknown_kind_start_alone(tmp_path: Path) -> None:
     pods = [worker("llm", 0), worker("llm", 1)]
     for pod in pods:
         pod["metadata"]["labels"]["kai.scheduler/queue"] = "team"

@@ -45,7 +45,7 @@ def test_members_are_read_in_every_way_that_finds_them() -> None:
     assert found == ObjectSpec("HyperNode", "", "s0", HyperNodeSpec("s0", 1, "rack", members))
 
 
-def test_empty_names_and_selectors_find_nobody() -> None:
+def test_empty_names_and_selectors_find_no_node() -> None:
     by_pattern = {"type": "HyperNode", "selector": {"regexMatch": {"pattern": "x"}}}
     empty = read(node(exactMatch={"name": ""}), node(labelMatch={}), by_pattern)
     assert empty.value == HyperNodeSpec("s0", 1)

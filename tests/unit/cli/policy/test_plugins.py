@@ -50,7 +50,7 @@ def test_one_of_them_in_full() -> None:
     assert plugins("proportion")[1].count("plugin proportion (") == 3
 
 
-def test_a_name_that_nobody_has() -> None:
+def test_an_unknown_name_gets_a_suggestion() -> None:
     code, _, err = plugins("binpakc")
     assert code == 2 and "no plugin or action is called 'binpakc'; did you mean 'binpack'?" in err
 

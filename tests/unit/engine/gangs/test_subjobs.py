@@ -1,4 +1,4 @@
-"""Sub-groups: who belongs to which, and when there are enough of them."""
+"""Sub-groups: the pods of each, and when enough of them are there."""
 
 from __future__ import annotations
 

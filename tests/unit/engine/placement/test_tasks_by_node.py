@@ -1,4 +1,4 @@
-"""Who stands on which node, before and after placements."""
+"""The tasks of each node, before and after placements."""
 
 from __future__ import annotations
 

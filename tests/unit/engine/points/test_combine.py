@@ -91,7 +91,7 @@ def test_victims(tiers: list[list[list[int] | None]], strict: list[int], volcano
     assert found(COMPAT["kube-batch"]) == kube_batch
 
 
-def test_in_strict_mode_asking_ends_when_nobody_is_left() -> None:
+def test_in_strict_mode_no_plugin_is_asked_once_no_candidate_is_left() -> None:
     asked = []
 
     def ask(offer: list[int]) -> list[int]:

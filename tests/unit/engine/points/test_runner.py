@@ -1,4 +1,4 @@
-"""Asking plugins: tiers and switches, orders that are total, and who is asked at all."""
+"""Asking plugins: tiers and switches, orders that are total, and which plugins are asked."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_plugin_may_withdraw_from_points() -> None:
     assert session.job_valid(job_in(session, "old")) is not None
 
 
-def test_queues_that_nobody_prefers_go_by_age_then_by_name() -> None:
+def test_queues_without_a_preference_are_ordered_by_age_then_by_name() -> None:
     session = open_session(world())
     early, late, default = (session.queues[name] for name in ("early", "late", "default"))
     assert session.queue_order(early, late) < 0
@@ -94,7 +94,7 @@ def test_the_first_plugin_that_prefers_a_queue_decides() -> None:
     assert session.queue_order(session.queues["late"], session.queues["early"]) < 0
 
 
-def test_victims_queues_go_in_the_reverse_order_unless_somebody_says_otherwise() -> None:
+def test_queues_of_victims_are_in_reverse_order_unless_a_plugin_says_otherwise() -> None:
     session = open_session(world())
     early, late, mine = (session.queues[name] for name in ("early", "late", "default"))
     assert session.victim_queue_order(early, late, mine) > 0
@@ -154,7 +154,7 @@ def test_plugins_come_before_numbers() -> None:
     assert sorted_uids(cluster, Highest) == ["u2", "u1"]
 
 
-def test_readiness_needs_everyone_and_missing_is_the_largest_lack() -> None:
+def test_readiness_needs_every_plugin_and_missing_is_the_largest_answer() -> None:
     yes = plugin("yes", job_ready=lambda job: True, job_missing=lambda job: 2)
     no = plugin("no", job_ready=lambda job: False, job_missing=lambda job: 5)
     session = session_of(world(), [yes], [no])
@@ -182,7 +182,7 @@ def test_the_first_refusal_counts() -> None:
 @pytest.mark.parametrize(
     ("answers", "count", "code"), [([], 5, ""), ([7, 3], 3, ""), ([3, 0], 0, "QueueLimit"), ([4, Reason("Full", "")], 0, "Full")]
 )
-def test_how_many_tasks_a_queue_may_take_on_is_the_least_that_anyone_allows(answers: list[Any], count: int, code: str) -> None:
+def test_a_queue_may_take_on_the_smallest_number_that_any_plugin_allows(answers: list[Any], count: int, code: str) -> None:
     def allow(answer: Any) -> Any:
         def allocatable(queue: Queue, task: TaskClass, wanted: int) -> Any:
             return answer

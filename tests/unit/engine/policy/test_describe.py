@@ -1,4 +1,4 @@
-"""What `navarch policy check` says: who is asked, what was switched off, which arguments hold, how answers meet."""
+"""What `navarch policy check` says: which plugins are asked, what was switched off, which arguments hold, how answers meet."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def points(described: dict[str, Any]) -> dict[str, Any]:
     return {point["point"]: point for point in described["points"]}
 
 
-def test_who_is_asked_by_tier() -> None:
+def test_the_plugins_of_each_point_are_listed_by_tier() -> None:
     asked = points(report())
     assert asked["job_order"]["plugins"] == [["priority", "gang"], ["drf"]]
     assert asked["preemptable"] == {

@@ -1,4 +1,4 @@
-"""The cache's other objects: who hears of them, whose pool they are of, and what is assumed of them when they go."""
+"""The cache's other objects: their events, their node pool, and what is assumed of them when they go."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def queue(name: str, **labels: str) -> Any:
         ("DeviceClass", Event.CLAIM_CHANGED),
     ],
 )
-def test_whoever_waits_for_volumes_or_devices_hears_of_them_when_they_come_and_when_they_go(kind: str, event: Event) -> None:
+def test_volumes_and_devices_that_come_or_go_are_events_for_waiting_jobs(kind: str, event: Event) -> None:
     looked: list[str] = []
     made, heard = cache(on_volumes_changed=lambda: looked.append(kind))
     found = ObjectSpec(kind, "", "x", {"metadata": {"name": "x"}, "spec": {"a": 1}})

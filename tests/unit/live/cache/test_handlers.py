@@ -61,7 +61,7 @@ def test_a_good_version_after_a_bad_one_is_what_a_deletion_takes() -> None:
     assert made.groups() == []
 
 
-def test_of_a_pod_on_which_the_mirror_failed_nothing_is_kept_to_compare_with() -> None:
+def test_a_pod_on_which_the_cache_failed_is_not_kept_for_comparison() -> None:
     """Else the next version, equal to it but for its status, would be taken for what was read of an earlier one."""
 
     def notice(event: Event, job: str = "", *, urgent: bool = True, freed: object = None) -> None:

@@ -1,4 +1,4 @@
-"""Small parts of running it: who may see a snapshot, how metrics stay bounded, what a log line looks like."""
+"""Small parts of operation: which callers may see a snapshot, how metrics stay bounded, what a log line looks like."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
-from navarch.cli.run import _JsonLines
 from navarch.engine.record import QueueFigures
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.live.cache.watched_kinds import watched
-from navarch.live.ops.health import Health, _is_loopback, split_address
+from navarch.live.ops.health import Health, is_loopback, split_address
+from navarch.live.ops.log_lines import JsonLines
 from navarch.live.ops.metrics import MOST_QUEUES, MOST_RESOURCES, OTHERS, Metrics
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.version import version
@@ -24,7 +24,7 @@ from navarch.version import version
 
 @pytest.mark.parametrize(("address", "ours"), [("127.0.0.1", True), ("::1", True), ("10.0.0.7", False), ("", False), (None, False)])
 def test_a_snapshot_is_for_callers_on_the_machine(address: str | None, ours: bool) -> None:
-    assert _is_loopback(address) == ours
+    assert is_loopback(address) == ours
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_resources_that_only_pods_name_make_no_unbounded_series() -> None:
 
 def test_a_log_line_is_json() -> None:
     record = logging.LogRecord("navarch.live", logging.WARNING, "f", 1, "bind of %s failed", ("a/b",), None)
-    line = json.loads(_JsonLines().format(record))
+    line = json.loads(JsonLines().format(record))
     assert (line["level"], line["message"], line["logger"]) == ("warning", "bind of a/b failed", "navarch.live")
 
 

@@ -23,9 +23,9 @@ def test_a_file_that_is_written_twice_is_taken_as_it_is_in_the_end(tmp_path: Pat
     path.write_text(GOOD, encoding="utf-8")
     file = PolicyFile(str(path), installed())
 
-    def read_while_written(name: str, registry: Registry) -> Policy:
+    def read_while_written(name: str, registry: Registry, shard: str) -> Policy:
         path.write_text("", encoding="utf-8")
-        return read_policy(name, registry)
+        return read_policy(name, registry, shard)
 
     path.write_text(BETTER, encoding="utf-8")
     with monkeypatch.context() as patched:
@@ -77,3 +77,12 @@ def test_a_plugin_that_changes_is_read_again_and_a_broken_one_is_refused(tmp_pat
     plugin.write_text(PLUGIN.format(version=3), encoding="utf-8")
     assert file.look() and not file.refused
     assert [f"plugins in {tmp_path}" in record.getMessage() for record in caplog.records if record.levelname == "INFO"] == [True, True]
+
+
+def test_a_text_that_is_offered_comes_into_force_when_it_changes() -> None:
+    file = PolicyFile("SchedulingShard/a", installed(), text=GOOD)
+    assert not file.look()
+    file.offer(BETTER)
+    assert file.look() and file.policy.actions == ("enqueue", "allocate")
+    file.offer("tiers: 3")
+    assert not file.look() and file.refused

@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path,
     (tmp_path / "file").touch()
     with pytest.raises(recordings.FolderError, match="expected a folder that can be written: Not a directory"):
         Recorder(tmp_path / "file" / "below")
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # whoever runs the tests may write everywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the user of the tests may write everywhere
     with pytest.raises(recordings.FolderError, match="it is not writable for user"):
         Recorder(tmp_path)
 

@@ -1,4 +1,4 @@
-"""What is written to claims on devices before a pod is bound, and taken back if it is not: never over what somebody else wrote."""
+"""What is written to claims on devices before a pod is bound, and taken back if it is not: never over another writer's fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from tests.worlds.device_objects import claim, exactly, slice_of
-from tests.worlds.live_parts.resources import RESOURCE_CLAIMS
+from tests.worlds.live_parts.resources import RESOURCE_CLAIMS, binding_conditions
 from tests.worlds.live_parts.shared_claims import World, bind_of
 
 from navarch.embedded.api.server import ApiServer
@@ -26,7 +26,7 @@ OTHER = {"resource": "pods", "name": "other", "uid": "uid-other"}
 
 
 class Rival:
-    """A client whose reads are followed, `times` times, by somebody else's write."""
+    """A client whose reads are followed, `times` times, by another client's write."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -59,7 +59,7 @@ class Served(World):
         super().__init__()
         self.client = client
         self.rival = Rival(client)
-        self.claims = DeviceClaims(cast(Client, self.rival), self.cache, lambda: RESOURCE_CLAIMS)
+        self.claims = DeviceClaims(cast(Client, self.rival), self.cache, lambda: RESOURCE_CLAIMS, binding_conditions(self.cache))
 
     async def make(self, manifest: Object) -> Object:
         """On the server, and shown to the cache."""
@@ -95,7 +95,7 @@ async def world(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 async def test_a_claim_is_protected_before_it_gets_devices(world: Served) -> None:
-    """Or it could be deleted under a running pod; and nobody would take its devices back when the pod has ended."""
+    """Or it could be deleted under a running pod; and its devices would stay allocated after the pod has ended."""
     world.pod("p1", "shared")
     world.decide()
     await world.claims.prepare(bind_of("uid-p1"))
@@ -128,7 +128,7 @@ async def test_finalizers_of_others_stay_and_ours_is_written_once(world: Served)
     assert world.rival.writes == 3, "the finalizer, and a user each"
 
 
-async def test_whoever_of_those_who_share_comes_first_writes_the_devices(world: Served) -> None:
+async def test_the_first_of_the_pods_that_share_a_claim_writes_its_devices(world: Served) -> None:
     """Decided in two cycles, and the second pod's write goes out before the first's."""
     world.pod("p1", "shared")
     world.decide()
@@ -154,7 +154,7 @@ async def test_a_claim_that_changes_meanwhile_is_looked_at_again(world: Served, 
     assert (await world.found())["metadata"]["labels"] == {"written": "0"}
 
 
-async def test_devices_that_somebody_else_gave_it_stay(world: Served) -> None:
+async def test_devices_allocated_by_another_scheduler_stay(world: Served) -> None:
     world.pod("p1", "shared")
     world.decide()
     theirs = {"devices": {"results": [{"request": "r", "driver": "d", "pool": "n1", "device": "g1"}]}}
@@ -196,7 +196,7 @@ async def test_a_pod_that_is_not_bound_gives_its_devices_back(world: Served) -> 
     assert not world.claims.wants("uid-p1")
 
 
-async def test_a_pod_that_is_not_bound_leaves_the_devices_to_who_shares_them(world: Served) -> None:
+async def test_a_pod_that_is_not_bound_leaves_shared_devices_to_the_others(world: Served) -> None:
     world.pod("p1", "shared")
     world.decide()
     await world.claims.prepare(bind_of("uid-p1"))

@@ -6,20 +6,17 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from tests.worlds.live_parts.cluster_cache import cache, node
-from tests.worlds.live_parts.resources import RESOURCE_CLAIMS
+from tests.worlds.device_objects import claim, exactly
+from tests.worlds.live_parts import shared_claims, storage
+from tests.worlds.live_parts.resources import RESOURCE_CLAIMS, binding_conditions
 
 from navarch.embedded.api.patches.json_patch import merge
 from navarch.kube.client import Client
 from navarch.kube.errors import OutcomeUnknown
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.prebind.device_claims import PROTECTION, DeviceClaims, _Use
+from navarch.live.prebind.device_claims import PROTECTION, DeviceClaims
 from navarch.live.prebind.preparation import PreparationFailed, Step
-from navarch.live.prebind.volumes import SELECTED_NODE, Volumes, _Plan
-from navarch.model.objects.storage import read_claim
-from navarch.model.spec import ObjectSpec
-
-BIND = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
+from navarch.live.prebind.volumes import SELECTED_NODE
 
 
 class Store:
@@ -47,61 +44,59 @@ class Store:
             raise OutcomeUnknown("cut")
 
 
-async def prepare_in_vain(step: Step) -> None:
+async def prepare_in_vain(step: Step, bind: AssumedBind) -> None:
     with pytest.raises(PreparationFailed, match="cut"):
-        await step.prepare(BIND)
+        await step.prepare(bind)
 
 
 async def test_a_node_that_was_chosen_for_a_volume() -> None:
-    body = {"metadata": {"name": "data", "namespace": "default", "uid": "c1"}, "spec": {}, "status": {"phase": "Pending"}}
-    store = Store(body)
-    volumes = Volumes(cast(Client, store), cache()[0], 60.0)
-    volumes._plans[BIND.uid] = _Plan([(read_claim(body), None)])
-    await prepare_in_vain(volumes)
+    store = Store(storage.claim("data", uid="c1"))
+    seen = storage.Seen(cast(Client, store), "n1")
+    seen.shows(storage.storage_class(), store.body)
+    seen.pod("a", "data")
+    (bind,) = seen.decide()
+    await prepare_in_vain(seen.volumes, bind)
     assert store.body["metadata"]["annotations"] == {SELECTED_NODE: "n1"}
-    await volumes.undo(BIND)
+    await seen.volumes.undo(bind)
     assert store.body["metadata"]["annotations"] == {}
 
 
 async def test_devices_that_were_allocated() -> None:
-    store = Store({"metadata": {"name": "gpu", "namespace": "default", "finalizers": [PROTECTION]}, "spec": {}})
-    claims = DeviceClaims(cast(Client, store), cache()[0], lambda: RESOURCE_CLAIMS)
-    claims._uses[BIND.uid] = [_Use("default", "gpu", {"devices": {"results": []}})]
-    await prepare_in_vain(claims)
+    world = shared_claims.World()
+    protected = claim("shared", exactly())
+    protected["metadata"]["finalizers"] = [PROTECTION]
+    world.shows(protected)
+    store = Store(protected)
+    world.claims = DeviceClaims(cast(Client, store), world.cache, lambda: RESOURCE_CLAIMS, binding_conditions(world.cache))
+    world.pod("a", "shared")
+    (decided,) = world.decide().record.binds
+    bind = shared_claims.bind_of(decided.uid)
+    await prepare_in_vain(world.claims, bind)
     assert [user["uid"] for user in store.body["status"]["reservedFor"]] == ["uid-a"]
-    await claims.undo(BIND)
+    await world.claims.undo(bind)
     assert store.body["status"] == {"reservedFor": []}
 
 
 async def test_each_volume_that_comes_is_told() -> None:
-    volumes: Volumes
-    made, _ = cache(on_volumes_changed=lambda: volumes.look())
-    made.put(node("n1"))
     told = asyncio.Queue[AssumedBind]()
-    volumes = Volumes(cast(Client, Quiet()), made, 60.0, told.put_nowait)
-
-    def claim(name: str, volume: str = "") -> dict[str, Any]:
-        annotations = {SELECTED_NODE: "n1"} | ({"pv.kubernetes.io/bind-completed": "yes"} if volume else {})
-        metadata = {"name": name, "namespace": "default", "uid": name, "annotations": annotations}
-        body = {"metadata": metadata, "spec": {"volumeName": volume}}
-        made.put(ObjectSpec("PersistentVolumeClaim", "default", name, body))
-        return body
-
+    seen = storage.Seen(cast(Client, Quiet()), "n1", progress=told.put_nowait)
     names = ("data", "logs")
-    volumes._plans[BIND.uid] = _Plan([(read_claim(claim(name)), None) for name in names])
-    made.assumed.binds[BIND.uid] = BIND
-    preparing = asyncio.create_task(volumes.prepare(BIND))
+    chosen = {SELECTED_NODE: "n1"}
+    seen.shows(storage.storage_class(), *(storage.claim(name, uid=name, annotations=chosen) for name in names))
+    seen.pod("a", *names)
+    (bind,) = seen.decide()
+    preparing = asyncio.create_task(seen.volumes.prepare(bind))
     await asyncio.sleep(0)
     for name in names:
-        made.put(ObjectSpec("PersistentVolume", "", f"for-{name}", {"metadata": {"name": f"for-{name}"}, "spec": {}}))
-        claim(name, volume=f"for-{name}")
-        assert await asyncio.wait_for(told.get(), 60.0) is BIND
+        seen.shows(storage.volume(f"for-{name}", "n1"))
+        seen.shows(storage.bound(storage.claim(name, uid=name, annotations=chosen), f"for-{name}"))
+        assert await asyncio.wait_for(told.get(), 60.0) is bind
     await preparing
     assert told.empty()
 
 
 class Quiet:
-    """Writes that nobody sees."""
+    """Takes every write."""
 
     async def patch(self, *_: object, **__: object) -> None:
         return

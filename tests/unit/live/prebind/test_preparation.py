@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import cast
 
 import pytest
@@ -107,11 +108,14 @@ async def test_what_is_decided_again_and_not_carried_out_is_taken_back_whatever_
     await asyncio.sleep(0)
     await scene.settled()
     assert (scene.step.plans, scene.step.story) == ({}, ["prepare n1", "undone n1", "undone n2"])
-    assert scene.preparations._undoing == {}, "nothing is remembered of what was taken back"
+    scene.step.fails = None
+    scene.bind("n3")
+    await asyncio.sleep(0)
+    assert scene.step.story[3:] == ["prepare n3", "bind n3"], "nothing is waited for that was taken back"
 
 
 async def test_at_the_end_nothing_is_prepared_any_more_and_nothing_taken_back() -> None:
-    """Whoever schedules next goes on from there."""
+    """The next scheduler continues from there."""
     scene = Scene(Slow())
     scene.bind("n1")
     await asyncio.sleep(1)
@@ -131,7 +135,7 @@ async def test_what_a_bound_pod_was_promised_is_its_own_and_no_promise_any_more(
 
 
 class Disks(Step):
-    """Made for `a` and `b` when somebody does so; `c` needs none."""
+    """Made for `a` and `b` when the test does so; `c` needs none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +163,7 @@ class GangScene(Scene):
         self.preparations.plan(cast(Cycle, Told(decided)))
         for name in carried_out:
             bind = AssumedBind(f"uid-{name}", "default", name, "n1", "default/j", 0.0)
-            self.preparations.before(bind, lambda name=name: self.disks.story.append(f"bind {name}"))  # type: ignore[misc]
+            self.preparations.before(bind, partial(self.disks.story.append, f"bind {name}"))
 
 
 async def test_a_gang_is_bound_when_all_of_it_is_prepared() -> None:
@@ -194,7 +198,7 @@ async def test_a_gang_of_which_several_fail_is_given_up_once() -> None:
     assert all(isinstance(made.exception(), PreparationFailed) for made in scene.disks.made.values())
 
 
-async def test_nobody_waits_for_members_whose_bind_is_not_carried_out() -> None:
+async def test_members_do_not_wait_for_binds_that_are_not_carried_out() -> None:
     scene = GangScene(starts=True, carried_out="c")
     await scene.settled()
     await asyncio.sleep(1)
@@ -223,7 +227,7 @@ async def test_what_was_planned_for_a_bind_that_is_not_carried_out_is_taken_back
 
 
 @pytest.mark.parametrize("starts", [True, False], ids=["a gang", "pods that do not wait for each other"])
-async def test_whoever_gives_a_job_up_has_what_was_prepared_for_it_taken_back(starts: bool) -> None:
+async def test_giving_up_a_job_undoes_what_was_prepared_for_it(starts: bool) -> None:
     scene = GangScene(starts=starts)
     await asyncio.sleep(1)
     scene.preparations.give_up("default/other", "no time left")
@@ -258,5 +262,10 @@ async def test_when_preparations_last_advanced_is_known_while_they_last() -> Non
     scene.disks.made["b"].set_result(None)
     await scene.settled()
     assert scene.preparations.advanced_at("default/j") is None
-    scene.preparations.progress(AssumedBind("uid-a", "default", "a", "n1", "default/j", 0.0))
-    assert scene.preparations._advanced == {}, "nothing is remembered of a job for which nothing is prepared"
+    bind = AssumedBind("uid-a", "default", "a", "n1", "default/j", 0.0)
+    scene.preparations.progress(bind)
+    scene.disks.made["a"] = asyncio.get_running_loop().create_future()
+    scene.preparations.before(bind, lambda: None)
+    assert scene.preparations.advanced_at("default/j") == float("-inf"), "progress counts only while something is prepared"
+    scene.disks.made["a"].set_result(None)
+    await scene.settled()

@@ -26,7 +26,7 @@ async def test_what_one_gives_up_stays_promised_to_the_other() -> None:
     assert [bind.uid for bind in world.decide().record.binds] == ["uid-p3"]
 
 
-async def test_an_assumption_ends_when_all_who_share_it_are_seen() -> None:
+async def test_an_assumption_ends_when_all_pods_that_share_it_are_seen() -> None:
     world = World()
     world.pod("p1", "shared")
     world.pod("p2", "shared")

@@ -131,7 +131,7 @@ async def test_a_pod_that_is_gone_is_not_waited_for() -> None:
     assert now() <= 1.0
 
 
-async def test_a_volume_that_nobody_makes_is_waited_for_so_long_and_no_longer() -> None:
+async def test_the_wait_for_a_volume_ends_after_the_time_out() -> None:
     _, _, preparing = waiting("x", timeout=90.0)
     assert await failure_of(preparing) == "volumes were not bound within 90 s"
     assert now() == 90.0

@@ -1,4 +1,4 @@
-"""What is written before a pod with volumes is bound, and taken back if it is not: never over what somebody else wrote."""
+"""What is written before a pod with volumes is bound, and taken back if it is not: never over another writer's fields."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ async def test_a_volume_that_its_owner_kept_for_the_claim_by_its_name_is_taken_a
 
 
 class Rival:
-    """A client whose reads of volumes are followed, `times` times, by somebody else's write."""
+    """A client whose reads of volumes are followed, `times` times, by another client's write."""
 
     def __init__(self, client: Client, times: int) -> None:
         self.client = client
@@ -225,7 +225,7 @@ async def test_a_volume_that_changes_meanwhile_is_looked_at_again(store: Store, 
 
 
 async def test_what_cannot_be_taken_back_is_told_and_the_rest_is_taken_back(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """Two claims of one pod. The first volume is written to by somebody else all the time, the second is ours to give back."""
+    """Two claims of one pod. Another client writes to the first volume all the time, the second is ours to give back."""
     rival: Any = Rival(store.client, 0)
     world = Seen(rival)
     world.shows(storage_class(NONE_MADE))
@@ -246,7 +246,7 @@ async def test_what_cannot_be_taken_back_is_told_and_the_rest_is_taken_back(stor
 
 
 async def test_what_was_not_begun_is_not_taken_back(store: Store) -> None:
-    """The first claim's write is refused: the second has the annotation of somebody else, which stays."""
+    """The first claim's write is refused: the second has the annotation of another writer, which stays."""
     world = Seen(store.client)
     made = await store.make(claim("y"))
     world.shows(storage_class(), claim("x", uid="gone"), made)

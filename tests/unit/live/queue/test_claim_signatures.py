@@ -1,4 +1,4 @@
-"""Pods that wait for devices, each with a claim of its own from a template: they sleep as a family, whatever the claims are called."""
+"""Pods that wait for devices, each with a claim of its own from a template: they are one equivalence class."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pod(world: CoreCluster, name: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["navarch", "kube-scheduler"])
-def test_a_device_that_is_free_wakes_a_few_of_many_and_goes_to_the_eldest(policy: str) -> None:
+def test_a_freed_device_activates_few_jobs_and_goes_to_the_oldest(policy: str) -> None:
     world = world_of(policy, devices=1)
     names = [f"p{number:03d}" for number in range(1 + 4 * PROBE)]
     for name in names:
@@ -49,7 +49,7 @@ def test_a_device_that_is_free_wakes_a_few_of_many_and_goes_to_the_eldest(policy
         pod(world, name)
     world.settle()
     assert world.bound == names[:1]
-    assert [len(kin) for kin in world.scheduling_queue._classes.values()] == [4 * PROBE]
+    assert [len(each) for each in world.scheduling_queue.classes] == [4 * PROBE]
     world.end(names[0])
     assert len(world.scheduling_queue) >= PROBE
     world.settle()
@@ -57,7 +57,7 @@ def test_a_device_that_is_free_wakes_a_few_of_many_and_goes_to_the_eldest(policy
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_claim_that_comes_late_wakes_its_pod(policy: str) -> None:
+def test_a_late_claim_activates_its_pod(policy: str) -> None:
     world = world_of(policy, devices=2)
     for name in ("p1", "p2", "p3"):
         pod(world, name)
@@ -69,7 +69,7 @@ def test_a_claim_that_comes_late_wakes_its_pod(policy: str) -> None:
     assert world.bound == ["p3", "p2"]
 
 
-def test_a_claim_that_changes_wakes_its_own_pod_and_the_eldest_of_each_family() -> None:
+def test_a_changed_claim_activates_its_pod_and_the_oldest_job_of_each_class() -> None:
     world = world_of("navarch", devices=0)
     for name in ("p1", "p2", "p3"):
         world.put("ResourceClaim", claim(name))

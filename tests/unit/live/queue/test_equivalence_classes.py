@@ -1,4 +1,4 @@
-"""Families of jobs that wait: who is woken when a pod ends, who by the clock, and that no room stays empty over it."""
+"""Equivalence classes: which jobs a pod that ends activates, which back-off activates, and no capacity stays free."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def awake(queue: SchedulingQueue, names: list[str]) -> list[str]:
     return [name for name in names if name not in asleep]
 
 
-def test_a_pod_that_ends_wakes_as_many_as_may_fit_in_its_place_the_eldest_first() -> None:
+def test_a_pod_that_ends_activates_as_many_jobs_as_may_fit_oldest_first() -> None:
     queue = SchedulingQueue()
     names = add_class(queue, 1000)
     assert queue.activate_on(Event.POD_REMOVED, requests_from({"cpu": "250m", "memory": "1Mi"})) == 1
@@ -53,7 +53,7 @@ def test_a_pod_that_ends_wakes_as_many_as_may_fit_in_its_place_the_eldest_first(
     assert awake(queue, names) == names[:6]
 
 
-def test_who_failed_again_is_the_first_again() -> None:
+def test_a_job_that_failed_again_keeps_its_age() -> None:
     queue = SchedulingQueue()
     names = add_class(queue, 10)
     queue.activate_on(Event.POD_REMOVED, ONE_CPU)
@@ -65,19 +65,19 @@ def test_who_failed_again_is_the_first_again() -> None:
     assert awake(queue, names) == names[:2]
 
 
-def test_what_may_let_anyone_start_wakes_everyone() -> None:
+def test_an_event_without_an_amount_activates_every_job() -> None:
     queue = SchedulingQueue()
     add_class(queue, 100)
     assert queue.activate_on(Event.NODE_ADDED) == 100
 
 
-def test_jobs_that_ask_for_nothing_are_all_woken() -> None:
+def test_jobs_without_requests_are_all_activated() -> None:
     queue = SchedulingQueue()
     add_class(queue, 100, requests=())
     assert queue.activate_on(Event.POD_REMOVED, ONE_CPU) == 100
 
 
-def test_the_clock_tries_a_few_of_a_large_family_and_then_the_others() -> None:
+def test_back_off_activates_a_large_class_in_batches() -> None:
     queue = SchedulingQueue()
     names = add_class(queue, 3 * BATCH)
     assert queue.flush_backoff(1.0) == BATCH
@@ -91,7 +91,7 @@ def test_the_clock_tries_a_few_of_a_large_family_and_then_the_others() -> None:
     assert awake(queue, names) == names[: 2 * BATCH]
 
 
-def test_whoever_the_clock_wakes_has_as_many_elders_beside_it() -> None:
+def test_back_off_also_activates_as_many_of_the_oldest_jobs() -> None:
     queue = SchedulingQueue()
     for age, name in enumerate(("eldest", "elder", "young", "youngest")):
         queue.add_unschedulable(
@@ -101,7 +101,7 @@ def test_whoever_the_clock_wakes_has_as_many_elders_beside_it() -> None:
     assert set(queue.inactive()) == {"elder", "young"}
 
 
-def test_the_rest_of_a_large_family_waits_its_turn_even_when_it_is_small() -> None:
+def test_the_last_batch_of_a_large_class_waits_its_interval() -> None:
     queue = SchedulingQueue()
     add_class(queue, 2 * BATCH - 6)
     assert queue.flush_backoff(1.0) == BATCH
@@ -109,15 +109,16 @@ def test_the_rest_of_a_large_family_waits_its_turn_even_when_it_is_small() -> No
     assert queue.flush_backoff(1.0 + BATCH_INTERVAL) == BATCH - 6
 
 
-def test_who_came_and_went_while_no_cycle_ran_is_not_remembered() -> None:
+def test_a_job_that_came_and_went_between_cycles_is_forgotten() -> None:
     queue = SchedulingQueue()
     add_class(queue, 2)
     queue.update("new")
+    arrived = list(queue.arrivals)
     queue.forget("new")
-    assert not queue._arrived
+    assert (arrived, list(queue.arrivals)) == (["new"], [])
 
 
-def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
+def test_each_job_of_a_small_class_is_tried_when_its_own_back_off_ends() -> None:
     queue = SchedulingQueue()
     queue.add_unschedulable("a", (), 1, 0.0, equivalence="same")
     queue.add_unschedulable("b", (), 1, 0.25, equivalence="same")
@@ -126,7 +127,7 @@ def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
     assert queue.flush_backoff(1.25) == 1
 
 
-def test_while_all_who_are_woken_get_a_place_twice_as_many_are_woken_next() -> None:
+def test_while_all_activated_jobs_are_placed_twice_as_many_follow() -> None:
     queue = SchedulingQueue()
     names = add_class(queue, 20)
     assert queue.pop_more() == 0
@@ -144,19 +145,18 @@ def test_while_all_who_are_woken_get_a_place_twice_as_many_are_woken_next() -> N
     assert queue.pop_more() == 0
 
 
-def test_what_is_kept_of_a_family_does_not_grow_with_its_failures() -> None:
+def test_the_memory_of_a_class_does_not_grow_with_its_failures() -> None:
     queue = SchedulingQueue()
     for _ in range(50):
         add_class(queue, 20)
-    (found,) = queue._classes.values()
-    assert len(found._by_retry) <= 2 * 20 + 17
-    assert len(found._by_age) <= 2 * 20 + 17
+    (found,) = queue.classes
+    assert len(found) == 20 and found.entries <= 2 * 20 + 17
 
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
-def test_no_room_stays_empty_that_one_of_the_family_could_use(seed: int) -> None:
-    """One node, pods that end one by one, several families. Trying only those who are awake fills it as far as trying all."""
+def test_no_capacity_stays_free_that_a_job_of_a_class_could_use(seed: int) -> None:
+    """One node, pods that end one by one, several classes. Trying only active jobs fills the node as far as trying all."""
     rng = Random(seed)
     queue = SchedulingQueue()
     kinds = [{"cpu": rng.randint(1, 5), "memory": rng.randint(1, 5)} for _ in range(3)]
@@ -219,7 +219,7 @@ def test_a_number_that_another_shape_has_now_is_no_equivalence() -> None:
     assert key(job("a"), pod("a")) != key(job("a"), replace(pod("a"), shape=shape(cpu=2)))
 
 
-def test_who_is_in_which_part_tells_equivalence_apart() -> None:
+def test_the_division_into_sub_groups_is_part_of_the_equivalence_key() -> None:
     parts = (SubGroupSpec("left", 1), SubGroupSpec("right", 1))
     both = [pod("a", sub_group="left"), pod("b", sub_group="right")]
     one = [pod("a", sub_group="left"), pod("b", sub_group="left")]

@@ -1,4 +1,4 @@
-"""What wakes a job that sleeps, and what lets it keep what it had: one small cluster a test, no clock."""
+"""What activates an inactive job, and what lets it keep what it had: one small cluster a test, no clock."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def near(app: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_who_wants_to_be_near_a_pod_sees_one_that_is_placed_after_it_in_the_same_cycle(policy: str) -> None:
+def test_affinity_sees_a_pod_placed_later_in_the_same_cycle(policy: str) -> None:
     world = world_of(policy)
     world.pod("guest", ONE, queue="a", priority="high", affinity=near("host"))
     world.pod("host", ONE, queue="a", labels={"app": "host"})
@@ -45,7 +45,7 @@ def test_who_wants_to_be_near_a_pod_sees_one_that_is_placed_after_it_in_the_same
 
 
 def test_a_gang_that_keeps_nodes_while_it_is_tried_does_not_lose_them_in_its_sleep() -> None:
-    """kube-batch lets a gang that is not ready yet keep what it got: who comes later finds it taken."""
+    """kube-batch lets a gang that is not ready yet keep what it got: later jobs find it taken."""
     world = world_of("kube-batch", cpu=3)
     world.gang("gang", "a", 3, priority_class="high")
     for member in range(3):
@@ -59,7 +59,7 @@ def test_a_gang_that_keeps_nodes_while_it_is_tried_does_not_lose_them_in_its_sle
 
 
 @pytest.mark.parametrize("policy", ["navarch", "volcano", "kai"])
-def test_who_was_promised_its_least_stays_awake_for_it(policy: str) -> None:
+def test_a_job_with_nominated_nodes_for_its_minimum_stays_active(policy: str) -> None:
     """An elastic gang whose minimum will fit when a pod has left is not passed over for the pods beyond it."""
     world = world_of(policy)
     world.pod("old", {"cpu": "2"}, queue="a")
@@ -121,7 +121,7 @@ def test_an_elastic_gang_that_lost_its_pods_is_not_taken_for_one_that_has_them(p
     assert sorted(world.running) == ["g1-0", "g2-0", "g3-1"]
 
 
-def test_who_may_take_from_others_by_a_new_rule_does_so_at_once() -> None:
+def test_a_queue_that_becomes_reclaimable_loses_a_pod_at_once() -> None:
     """Its own refusal speaks of room, and nothing in it of queues."""
     world = world_of("navarch", cpu=4)
     world.queue("b", reclaimable=False)
@@ -137,7 +137,7 @@ def test_who_may_take_from_others_by_a_new_rule_does_so_at_once() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_claim_that_comes_wakes_the_pods_that_name_it(policy: str) -> None:
+def test_a_new_claim_activates_the_pods_that_name_it(policy: str) -> None:
     world = world_of(policy)
     world.pod("p", ONE, queue="a", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
     world.settle()
@@ -169,7 +169,7 @@ def test_what_a_pod_was_promised_is_free_when_it_is_deleted() -> None:
     assert world.bound == ["victim", "weak"]
 
 
-def test_who_has_just_come_meets_the_eldest_of_its_like() -> None:
+def test_a_new_job_activates_the_oldest_equal_job() -> None:
     """Room that nothing told of: the first to look for it finds it, and that must not be the youngest."""
     world = world_of("navarch", cpu=1)
     for name in ("running", "elder", "young"):
@@ -184,7 +184,7 @@ def test_who_has_just_come_meets_the_eldest_of_its_like() -> None:
     assert world.bound == ["running", "elder"]
 
 
-def test_a_job_that_cannot_be_bound_here_sleeps_and_leaves_the_room_to_others() -> None:
+def test_a_job_that_cannot_be_bound_here_is_held_and_leaves_the_capacity_to_others() -> None:
     def unsupported(bind: Bind, task: TaskSpec) -> str:
         return "no" if task.name == "odd" else ""
 
@@ -198,7 +198,7 @@ def test_a_job_that_cannot_be_bound_here_sleeps_and_leaves_the_room_to_others() 
     assert world.scheduling_queue.inactive() == ["ns/odd"]
 
 
-def test_a_pod_that_kept_others_away_wakes_more_than_figures_tell() -> None:
+def test_the_end_of_a_pod_with_anti_affinity_activates_more_jobs_than_its_requests_allow() -> None:
     asks = requests_from({"cpu": 1})
     for freed, woken in ((asks, 2), ((*asks, UNCOUNTED), PROBE), ((), 1)):
         scheduling_queue = SchedulingQueue()
@@ -209,7 +209,7 @@ def test_a_pod_that_kept_others_away_wakes_more_than_figures_tell() -> None:
         assert scheduling_queue.activate_on(Event.POD_REMOVED, freed) == woken
 
 
-def test_pods_that_only_asked_wake_one_of_a_family_before_a_cycle_however_many_go() -> None:
+def test_pending_pods_that_go_activate_one_job_of_a_class_per_cycle() -> None:
     world = world_of("navarch", cpu=1)
     for number in range(10):
         world.pod(f"p{number}", ONE, queue="a")
@@ -269,7 +269,7 @@ def test_a_pod_that_is_given_a_place_and_taken_again_in_one_cycle_is_not_deleted
 
 
 @pytest.mark.parametrize(("policy", "started"), [("fifo", []), ("fifo-skip", ["small"])])
-def test_a_queue_that_keeps_its_order_keeps_it_while_its_first_job_sleeps(policy: str, started: list[str]) -> None:
+def test_a_queue_keeps_its_order_while_its_first_job_is_inactive(policy: str, started: list[str]) -> None:
     world = world_of(policy, cpu=2)
     world.pod("large", {"cpu": "4"}, queue="a")
     world.settle()

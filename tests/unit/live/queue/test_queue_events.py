@@ -1,4 +1,4 @@
-"""What leaves room wakes those who wait for it, and what does not lets them sleep: one change of the cluster a test, no clock."""
+"""A change that frees capacity activates the jobs that wait for it, and no other change does: one change a test, no clock."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def by_team(rule: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_pod_that_asks_for_less_in_place_leaves_the_rest_to_who_waits(policy: str) -> None:
+def test_a_pod_resized_down_in_place_activates_waiting_jobs(policy: str) -> None:
     world = world_of(policy)
     world.pod("first", {"cpu": "4"}, queue="a")
     world.settle()
@@ -49,7 +49,7 @@ def test_a_pod_that_asks_for_less_in_place_leaves_the_rest_to_who_waits(policy: 
     assert world.bound == ["first", "next-1"]
 
 
-def test_a_pod_that_asks_for_more_in_place_wakes_nobody() -> None:
+def test_a_pod_resized_up_in_place_activates_no_job() -> None:
     world = world_of("navarch")
     world.pod("first", {"cpu": "3"}, queue="a")
     world.settle()
@@ -60,7 +60,7 @@ def test_a_pod_that_asks_for_more_in_place_wakes_nobody() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_who_wants_to_be_near_pods_of_a_team_sees_a_namespace_join_it(policy: str) -> None:
+def test_namespace_affinity_holds_when_a_namespace_gains_its_label(policy: str) -> None:
     world = world_of(policy)
     world.cache.put(NamespaceSpec("ns"))
     world.pod("host", ONE, queue="a", labels={"app": "x"})
@@ -73,7 +73,7 @@ def test_who_wants_to_be_near_pods_of_a_team_sees_a_namespace_join_it(policy: st
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_who_is_kept_away_from_pods_of_a_team_starts_when_the_namespace_leaves_it(policy: str) -> None:
+def test_namespace_anti_affinity_ends_when_the_namespace_loses_its_label(policy: str) -> None:
     world = world_of(policy)
     world.cache.put(NamespaceSpec("ns", labels={"team": "t"}))
     world.pod("guard", ONE, queue="a", affinity=by_team("podAntiAffinity"))
@@ -86,7 +86,7 @@ def test_who_is_kept_away_from_pods_of_a_team_starts_when_the_namespace_leaves_i
     assert world.bound == ["guard", "kept-away"]
 
 
-def test_labels_of_namespaces_wake_nobody_where_no_rule_reads_them() -> None:
+def test_labels_of_namespaces_that_no_rule_reads_activate_no_job() -> None:
     world = world_of("navarch")
     world.pod("first", {"cpu": "4"}, queue="a")
     world.pod("second", ONE, queue="a")
@@ -95,8 +95,8 @@ def test_labels_of_namespaces_wake_nobody_where_no_rule_reads_them() -> None:
     assert world.scheduling_queue.inactive() == ["ns/pod/second"]
 
 
-def test_a_place_that_was_promised_and_is_given_up_goes_to_who_waits() -> None:
-    """Its nomination is taken back while the room on the node is free: whoever waited behind it hears of it."""
+def test_a_nominated_place_that_is_given_up_goes_to_a_waiting_job() -> None:
+    """Its nomination is taken back while the room on the node is free: the jobs that wait for that room become active."""
     world = world_of("kube-scheduler")
     world.pod("large", {"cpu": "4"})
     world.settle()
@@ -112,7 +112,7 @@ def test_a_place_that_was_promised_and_is_given_up_goes_to_who_waits() -> None:
 
 
 class Sleepers:
-    """A cache, and two jobs that sleep: one until a node, the other until a queue changes."""
+    """A cache and two inactive jobs: one waits for a change of a node, the other for one of a queue."""
 
     def __init__(self, settings: Settings) -> None:
         core = LiveCore(settings, lambda instruction: None)
@@ -129,7 +129,7 @@ class Sleepers:
         return found
 
 
-def test_what_happens_in_other_pools_wakes_nobody() -> None:
+def test_events_of_other_node_pools_activate_no_job() -> None:
     """Each heartbeat of a node of another pool is shown here as well."""
     sleepers = Sleepers(Settings(node_pool_key="pool", node_pool="mine"))
     theirs = NodeSpec("n", labels={"pool": "theirs"}, allocatable=requests_from({"cpu": 1}))
@@ -152,7 +152,7 @@ def test_a_queue_of_another_pool_does_not_take_one_away_that_needs_no_object() -
     assert "default" in sleepers.cache.cluster.queues
 
 
-def test_a_namespace_that_is_a_queue_wakes_who_waits_for_it() -> None:
+def test_a_namespace_that_is_a_queue_activates_its_jobs() -> None:
     sleepers = Sleepers(Settings(namespace_as_queue=True))
     sleepers.cache.put(NamespaceSpec("team"))
     assert sleepers.woken() == {"queue"}
@@ -160,7 +160,7 @@ def test_a_namespace_that_is_a_queue_wakes_who_waits_for_it() -> None:
     assert sleepers.woken() == set()
 
 
-def test_a_quota_wakes_those_who_wait_for_it_when_it_permits_more() -> None:
+def test_a_raised_quota_activates_the_jobs_that_wait_for_it() -> None:
     sleepers = Sleepers(Settings())
     quota = QuotaSpec("ns", "q", hard=(("cpu", 4000), ("pods", 5)), used=(("cpu", 4000),))
     sleepers.cache.put(quota)
@@ -176,7 +176,7 @@ def test_a_quota_wakes_those_who_wait_for_it_when_it_permits_more() -> None:
 
 
 @pytest.mark.parametrize("kind", ["HyperNode", "Numatopology"])
-def test_an_object_that_is_only_written_anew_wakes_nobody(kind: str) -> None:
+def test_an_object_written_without_a_change_activates_no_job(kind: str) -> None:
     sleepers = Sleepers(Settings())
 
     def shown(version: str, **spec: str) -> None:
@@ -191,7 +191,7 @@ def test_an_object_that_is_only_written_anew_wakes_nobody(kind: str) -> None:
     assert sleepers.woken() == {"node"}
 
 
-def test_replica_sets_do_not_wake_everyone_who_waits_for_a_node() -> None:
+def test_replica_sets_do_not_activate_jobs_that_wait_for_a_node() -> None:
     """One comes with each roll-out. Whose like a pod is may matter to a few, and they are tried a few at a time."""
     core = LiveCore(Settings(), lambda instruction: None)
     scheduling_queue, cache = core.queue, core.cache
@@ -213,7 +213,7 @@ def test_objects_are_told_apart_by_what_they_say() -> None:
 
 
 @pytest.mark.parametrize("policy", ["navarch", "kai"])
-def test_who_may_take_from_a_group_since_it_is_worth_less_does_so(policy: str) -> None:
+def test_a_lowered_priority_of_a_group_lets_another_job_preempt_it(policy: str) -> None:
     world = world_of(policy)
     world.gang("old", "a", 2, priority_class="high")
     world.gang("new", "a", 1, priority_class="low")
@@ -230,7 +230,7 @@ def test_who_may_take_from_a_group_since_it_is_worth_less_does_so(policy: str) -
     assert sorted(world.leaving) == ["old-0", "old-1"]
 
 
-def test_a_node_that_pulls_an_image_wakes_nobody() -> None:
+def test_a_pulled_image_activates_no_job() -> None:
     sleepers = Sleepers(Settings())
     node = NodeSpec("n", allocatable=requests_from({"cpu": 1}))
     sleepers.cache.put(node)

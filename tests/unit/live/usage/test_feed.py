@@ -76,7 +76,7 @@ async def test_a_failing_source_is_asked_again_and_what_is_known_stays() -> None
 
 
 @pytest.mark.looptime
-async def test_what_nobody_foresaw_does_not_end_the_feed() -> None:
+async def test_an_unexpected_error_does_not_end_the_feed() -> None:
     usage = feed(ANSWER, ZeroDivisionError("surprise"), {"b": {"gpu": 1.0}})
     await usage.start()
     await asyncio.sleep(61)

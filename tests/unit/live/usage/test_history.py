@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing as closing_connection
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +27,13 @@ OPEN: list[HistorySource] = []
 def closing() -> Iterator[None]:
     yield
     while OPEN:
-        OPEN.pop()._file.close()
+        asyncio.run(OPEN.pop().close())
+
+
+def rows(path: Path, query: str) -> list[tuple[object, ...]]:
+    """What the file holds."""
+    with closing_connection(sqlite3.connect(path)) as file:
+        return file.execute(query).fetchall()
 
 
 def history(window: Window | None = None, path: str = ":memory:", resolution: float = 60.0) -> HistorySource:
@@ -65,32 +74,34 @@ def test_a_half_life_makes_the_past_count_less() -> None:
     assert usage["a"]["gpu"] + usage["b"]["gpu"] == pytest.approx(1.0)
 
 
-def test_time_that_nobody_recorded_counts_for_nobody() -> None:
+def test_time_without_records_counts_for_no_queue() -> None:
     source = history()
     hold(source, START, START + HOUR, {"a": {"gpu": 4.0}})
     hold(source, START + 10 * HOUR, START + 11 * HOUR, {"a": {"gpu": 8.0}})
     assert source.usage(START + 11 * HOUR)["a"]["gpu"] == pytest.approx(0.75)
 
 
-def test_a_busy_queue_costs_a_row_a_resolution() -> None:
-    source = history(resolution=60.0)
+def test_a_busy_queue_costs_a_row_a_resolution(tmp_path: Path) -> None:
+    path = tmp_path / "usage.db"
+    source = history(path=str(path), resolution=60.0)
     for second in range(3600):
         source.record(START + second, {"a": {"gpu": float(second % 8)}}, CAPACITY)
     assert source.usage(START + 3599)["a"]["gpu"] == pytest.approx(3.5 / 8, abs=1e-3)
-    rows = source._file.execute("SELECT COUNT(*) FROM run WHERE queue = 'a'").fetchone()[0]
-    assert rows <= 61
+    assert len(rows(path, "SELECT begin FROM run WHERE queue = 'a'")) <= 61
 
 
 def test_history_survives_a_restart(tmp_path: Path) -> None:
     path = str(tmp_path / "usage.db")
     first = history(path=path)
     hold(first, START, START + HOUR, {"a": {"gpu": 4.0}})
-    first._close()
+    OPEN.remove(first)
+    asyncio.run(first.close())
     assert history(path=path).usage(START + HOUR)["a"]["gpu"] == pytest.approx(0.5)
 
 
-def test_old_runs_are_merged_without_changing_the_answer() -> None:
-    source = history(Window("sliding", size=168 * HOUR))
+def test_old_runs_are_merged_without_changing_the_answer(tmp_path: Path) -> None:
+    path = tmp_path / "usage.db"
+    source = history(Window("sliding", size=168 * HOUR), str(path))
     for hour in range(72):
         for minute in range(0, 60, 3):
             amount = float((hour * 7 + minute) % 9)
@@ -99,17 +110,17 @@ def test_old_runs_are_merged_without_changing_the_answer() -> None:
     source.record(now - 60, {}, CAPACITY)
     expected = float(np.mean([(hour * 7 + minute) % 9 for hour in range(72) for minute in range(0, 60, 3)])) / 8
     assert source.usage(now)["a"]["gpu"] == pytest.approx(expected, rel=1e-3)
-    rows = source._file.execute("SELECT COUNT(*) FROM run WHERE queue = 'a' AND finish <= ?", (now - 25 * HOUR,)).fetchone()
-    assert rows[0] <= 48
+    assert len(rows(path, f"SELECT begin FROM run WHERE queue = 'a' AND finish <= {now - 25 * HOUR}")) <= 48
 
 
-def test_what_no_window_reaches_is_dropped() -> None:
-    source = history(Window("sliding", size=HOUR))
+def test_what_no_window_reaches_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "usage.db"
+    source = history(Window("sliding", size=HOUR), str(path))
     hold(source, START, START + HOUR, {"a": {"gpu": 4.0}})
     later = START + 1000 * HOUR
     hold(source, later, later + HOUR, {"b": {"gpu": 4.0}})
     source.usage(later + HOUR)
-    assert source._file.execute("SELECT DISTINCT queue FROM run ORDER BY queue").fetchall() == [("",), ("b",)]
+    assert rows(path, "SELECT DISTINCT queue FROM run ORDER BY queue") == [("",), ("b",)]
 
 
 def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path) -> None:

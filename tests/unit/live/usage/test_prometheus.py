@@ -156,7 +156,7 @@ async def test_the_environments_proxy_is_asked_where_there_is_one(monkeypatch: p
     await proxy.start_server()
     monkeypatch.setenv("HTTP_PROXY", f"http://me:hush@127.0.0.1:{proxy.port}")
     found = await fetch("http://prometheus.example:9090", Window("sliding", size=LENGTH))
-    with pytest.raises(UsageError, match=r"^Prometheus at http://127\.0\.0\.1:1: "):  # exempt, and nobody is there
+    with pytest.raises(UsageError, match=r"^Prometheus at http://127\.0\.0\.1:1: "):  # exempt, and no server listens there
         await fetch("http://127.0.0.1:1", Window("sliding", size=LENGTH))
     await proxy.close()
     assert found["a"]["gpu"] == pytest.approx(1.0)

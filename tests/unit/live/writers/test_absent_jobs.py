@@ -17,7 +17,7 @@ from navarch.live.writers.pod_status import PodStatuses
 from navarch.model.spec import QueueSpec
 
 
-def test_who_has_no_group_or_no_queue_is_told() -> None:
+def test_pods_without_a_group_or_a_queue_get_an_event() -> None:
     made, _ = cache()
     for name in ("default", "research"):
         made.cluster.put_queue(QueueSpec(name=name))

@@ -1,4 +1,4 @@
-"""BindRequests that nobody takes up: told after a while, and only for as long as it lasts."""
+"""BindRequests without an answer: reported after a while, and only for as long as that lasts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from navarch.live.writers.bind_requests import UNANSWERED, BindRequests
 from navarch.model.spec import BindRequestSpec, ObjectSpec
 
 
-def test_a_request_that_nobody_takes_up_is_told_after_a_while(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unanswered_bind_request_is_reported_after_a_while(caplog: pytest.LogCaptureFixture) -> None:
     made, _ = cache()
     waiting = pod("a")
     put(made, waiting)

@@ -64,7 +64,7 @@ def test_a_lost_answer_that_the_watch_has_given_already_is_a_yes() -> None:
 
 
 @pytest.mark.parametrize(("answered_5xx_before", "announced"), [(False, []), (True, ["a"])])
-def test_the_same_binding_of_somebody_else_is_theirs_to_tell(answered_5xx_before: bool, announced: list[str]) -> None:
+def test_the_same_binding_by_another_scheduler_is_not_announced(answered_5xx_before: bool, announced: list[str]) -> None:
     """Unless the refusal may be that of our own second attempt. Both as the watch shows it and as the resync finds it."""
     for seen in (True, False):
         core, made, submitted, ends, bind = scene()

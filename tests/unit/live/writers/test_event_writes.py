@@ -1,4 +1,4 @@
-"""Events on their way to the API server: what is written, behind whom, and what is remembered of it."""
+"""Events on their way to the API server: what is written, with which priority, and what is remembered of it."""
 
 from __future__ import annotations
 
@@ -86,24 +86,47 @@ def test_what_was_said_a_little_while_after_a_repetition_is_not_written_at_once(
 
 
 def test_what_is_said_once_in_a_life_is_not_remembered() -> None:
-    recorder, _, _ = make()
-    recorder.emit(POD, "Normal", "Scheduled", "Binding", "x", repeats=False)
-    assert recorder._series == {}
+    recorder, submitted, clock = make()
+    for _ in range(2):
+        recorder.emit(POD, "Normal", "Scheduled", "Binding", "x", repeats=False)
+        clock.now += events.SERIES_PAUSE
+    assert [write.method for write in submitted.writes] == ["POST", "POST"]
 
 
-def test_no_more_is_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_living_series_the_older_half_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "MOST_SERIES", 4)
-    recorder, _, clock = make()
-    for number in range(4):
-        say(recorder, about=pod_reference("default", f"p{number}", ""))
+    recorder, submitted, clock = make()
+    pods = [pod_reference("default", f"p{number}", "") for number in range(5)]
+    for each in pods:
+        say(recorder, about=each)
         clock.now += 1
-    say(recorder, about=pod_reference("default", "p4", ""))
-    assert [key[0].name for key in recorder._series] == ["p2", "p3", "p4"], "all are alive: the older half goes"
-    clock.now += events.SERIES_LIFE - 1
-    say(recorder, about=pod_reference("default", "p5", ""))
-    clock.now += 1
-    say(recorder, about=pod_reference("default", "p6", ""))
-    assert [key[0].name for key in recorder._series] == ["p5", "p6"], "nobody goes on with the others"
+    while submitted.open:
+        submitted.end()
+    del submitted.writes[:]
+    clock.now += events.SERIES_PAUSE
+    for each in reversed(pods):
+        say(recorder, about=each)
+        submitted.end()
+    assert [write.method for write in submitted.writes] == ["PATCH"] * 3 + ["POST"] * 2
+
+
+def test_series_that_are_not_continued_make_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MOST_SERIES", 4)
+    recorder, submitted, clock = make()
+    for number in range(4):
+        say(recorder, about=pod_reference("default", f"old-{number}", ""))
+    clock.now += events.SERIES_LIFE
+    new = [pod_reference("default", f"new-{number}", "") for number in range(3)]
+    for each in new:
+        say(recorder, about=each)
+    while submitted.open:
+        submitted.end()
+    del submitted.writes[:]
+    clock.now += events.SERIES_PAUSE
+    for each in new:
+        say(recorder, about=each)
+        submitted.end()
+    assert [write.method for write in submitted.writes] == ["PATCH"] * 3
 
 
 def test_an_event_that_is_there_already_is_ours_whose_answer_was_lost() -> None:
@@ -164,7 +187,7 @@ def test_a_note_uses_all_the_room_there_is(length: int, kept: int) -> None:
     assert truncated("x" * length).endswith(" ...") == (length > 1024)
 
 
-def test_events_do_not_crowd_the_wire_and_what_nobody_would_read_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_in_flight_are_few_and_a_long_backlog_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "MOST_WAITING", 3)
     recorder, submitted, _ = make()
     for number in range(10):

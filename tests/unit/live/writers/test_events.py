@@ -1,4 +1,4 @@
-"""Events: said once, then counted; a new text now and then; never more than anyone reads."""
+"""Events: written once, then counted; a new text now and then; a bounded backlog."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_note_is_cut_to_what_the_api_takes() -> None:
     assert note.endswith(" ...")
 
 
-def test_a_clock_that_is_set_back_does_not_silence_anybody() -> None:
+def test_a_clock_that_is_set_back_does_not_suppress_events() -> None:
     recorder, submitted, clock = make()
     recorder.emit(POD, "Warning", "FailedScheduling", "Scheduling", "no room")
     clock.now -= 86400
@@ -93,6 +93,15 @@ def test_names_that_the_api_would_refuse_every_event_for() -> None:
     (body,) = submitted.bodies()
     assert (body["reportingController"], len(body["reportingInstance"])) == ("navarch", 128)
     assert body["metadata"]["name"].startswith("a" * 199 + ".")
+
+
+def test_an_event_carries_the_scheduler_that_its_pod_names() -> None:
+    submitted = Submitted()
+    named = {"a": "second", "b": "", "c": "two words"}
+    recorder = Events(submitted.pool, controller="first", scheduler_of=lambda regarding: named[regarding.name])
+    for name in named:
+        recorder.emit(pod_reference("default", name, name), "Normal", "Scheduled", "Binding", "", repeats=False)
+    assert [body["reportingController"] for body in submitted.bodies()] == ["second", "first", "navarch"]
 
 
 def test_a_dry_run_says_nothing() -> None:

@@ -269,7 +269,7 @@ async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool)
     assert said.notes[1:] == [f"Pod default/a: {said.notes[0]}", "Job is stale. 0 pods are active, minMember is 3"]
 
 
-async def test_a_group_is_told_for_whom_its_pod_goes() -> None:
+async def test_the_event_of_a_group_names_the_preemptor() -> None:
     said = Told()
     evictor, made, submitted, _ = scene(said)
     parts = (SubGroupSpec("a", min_member=2), SubGroupSpec("b", min_member=3))
@@ -298,7 +298,7 @@ async def test_a_victim_of_kube_schedulers_rules_is_told_in_its_words() -> None:
 
 
 async def test_one_that_waits_to_be_asked_again_is_forgotten_as_well_when_the_lead_is_lost() -> None:
-    """And not asked for when it comes back: another may have led, and nobody may want the place any more."""
+    """And not asked for when it comes back: another scheduler may have led, and the place may not be needed any more."""
     for answered in (0, 1, 2):
         said = Told()
         evictor, made, submitted, _ = scene(said, timeout=60.0)

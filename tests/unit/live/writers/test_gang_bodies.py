@@ -162,7 +162,7 @@ def test_conditions_of_others_stay() -> None:
 
 
 def test_a_message_that_was_only_read_back_is_not_repeated() -> None:
-    """Without the gang plugin nobody renews it."""
+    """Without the gang plugin it is not renewed."""
     stale = Condition("Unschedulable", "True", "NotEnoughResources", "an hour ago")
     decision = JobDecision("team/g", "default", "Inqueue", 2, {}, conditions=(stale,), reasons=(FULL, FULL))
     assert missing(decision) == "queue default is full"

@@ -70,7 +70,7 @@ def test_a_full_queue_drops_and_counts() -> None:
     assert outbox.dropped == 2
 
 
-def test_who_fails_on_an_outcome_does_not_hold_up_those_behind() -> None:
+def test_a_callback_that_raises_does_not_hold_up_later_writes() -> None:
     def fail(outcome: Outcome) -> None:
         raise ValueError(outcome)
 

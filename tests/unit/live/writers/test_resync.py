@@ -1,4 +1,4 @@
-"""Binds whose end nobody knows: asked for until it is known, and told once, whoever finds it out first."""
+"""Binds of unknown outcome: the API is asked until it is known, and it is reported once."""
 
 from __future__ import annotations
 

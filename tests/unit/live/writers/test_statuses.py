@@ -147,7 +147,7 @@ def test_a_promise_that_was_never_written_is_taken_back_as_well() -> None:
     assert (task.nominated_node, made.assumed.nominations) == ("", {})
 
 
-def test_a_promise_of_who_led_before_is_taken_back_when_there_is_no_room() -> None:
+def test_a_nomination_of_an_earlier_leader_is_withdrawn_when_there_is_no_room() -> None:
     writer, made, statuses, _ = pods()
     put(made, replace(pod("a"), status=from_manifest({"nominatedNodeName": "n1"}, PodStatus)))
     refuse(writer, made, "no room", 0.0)
@@ -360,8 +360,8 @@ def phase(made: ClusterCache) -> str:
     return spec.phase
 
 
-async def test_a_status_that_somebody_wrote_over_is_written_again() -> None:
-    """Although ours was never seen by itself: both were there before anyone looked."""
+async def test_an_overwritten_status_is_written_again() -> None:
+    """Although ours was never seen by itself: both were there before the first read."""
     writer, made, submitted = groups()
     settle(made, "Running", SCHEDULED)
     writer.mark("default/g", 0.0)
@@ -426,7 +426,7 @@ async def test_what_a_group_was_told_in_an_earlier_term_proves_nothing() -> None
 
 
 async def test_moments_of_a_kai_group_are_written_each_time_they_change() -> None:
-    """Also where the next comes before anyone looked at what the last write made of the group."""
+    """Also if the next change comes before the result of the last write is read."""
     writer, made, submitted = groups()
     made.remove(group("g", 2))
     kai = replace(group("g", 2), dialect="kai", api_version="scheduling.run.ai/v2alpha2")
@@ -462,7 +462,7 @@ async def test_a_moment_outlasts_the_cycles_that_come_before_it_is_written() -> 
     assert len(submitted.writes) == 1
 
 
-def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_did() -> None:
+def test_a_queue_shows_what_its_subtree_holds_and_is_opened_if_it_has_no_state() -> None:
     made, _ = cache()
     made.put(QueueSpec("root", dialect="volcano", state="Open"))
     made.put(QueueSpec("team", dialect="volcano", parent="root"))

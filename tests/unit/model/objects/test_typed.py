@@ -1,4 +1,4 @@
-"""One volume that cannot be read does not stop a cycle; who needs it is told that it is not there."""
+"""One volume that cannot be read does not stop a cycle; pods that need it are told that it is missing."""
 
 from __future__ import annotations
 

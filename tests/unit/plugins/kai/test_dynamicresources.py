@@ -1,4 +1,4 @@
-"""Who uses a claim when a cycle begins: pods that stand on a node with it, whatever else the cluster holds."""
+"""The users of a claim when a cycle begins: pods that stand on a node with it, whatever else the cluster holds."""
 
 from __future__ import annotations
 

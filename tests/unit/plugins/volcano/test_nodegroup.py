@@ -68,7 +68,7 @@ def test_affinity_is_inherited_from_the_nearest_ancestor_that_has_one(hierarchy:
     assert set(feasible(made.session(NodeGroup, switches={"hierarchy": hierarchy}))) == nodes
 
 
-def test_the_root_is_an_ancestor_even_when_nobody_names_it() -> None:
+def test_the_root_is_an_ancestor_even_if_no_queue_names_it() -> None:
     session = world().queue("root", node_groups={"affinity.required": ("g2",)}).session(NodeGroup, switches={"hierarchy": True})
     assert set(feasible(session)) == {"n2"}
 

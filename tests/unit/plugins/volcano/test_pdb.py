@@ -59,7 +59,7 @@ def test_pods_that_no_budget_means_are_free() -> None:
         assert free is not None and len(free) == expected, "without labels a pod is dropped where budgets are not strict"
 
 
-def test_a_budget_without_requirements_or_of_another_namespace_means_nobody() -> None:
+def test_a_budget_without_requirements_or_of_another_namespace_selects_no_pod() -> None:
     assert offered(world(0, selector=LabelSelector()).session(Pdb)) == 3
     made = world(3)
     made.cluster.put_budget(DisruptionBudgetSpec("elsewhere", "b", WEB, 0))

@@ -16,7 +16,8 @@ import numpy as np
 from navarch.actions.kai.solver.resource_bound import ClassDemand, ResourceBound
 from navarch.engine.job import Job
 from navarch.engine.session import Session
-from navarch.model.resources import IntArray
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.status import IS_ACTIVE
 
 _MOST_NODES = 64
 """A job on more nodes than this is not examined: its nodes count as unlimited."""
@@ -26,8 +27,7 @@ _ANYTHING = 1 << 40
 class SingleNodeBound:
     def __init__(self, session: Session, victims: Iterable[Job]) -> None:
         """`victims`: all jobs that may be victims."""
-        held = [(job.row, task) for job in victims for task in job.tree.active if session.node[task] >= 0]
-        rows = np.array([task for _, task in held], dtype=np.intp)
+        rows, jobs = _held(session, victims)
         nodes = session.node[rows].astype(np.intp)
         self.session = session
         self.traces = session.devices is not None and session.devices.any_shared
@@ -36,13 +36,13 @@ class SingleNodeBound:
         for dim, amounts in enumerate(requests):
             if amounts.any():
                 np.add.at(self._held[dim], nodes, amounts)
-        spots: dict[int, tuple[set[int], list[int]]] = {}
-        for (job, task), node in zip(held, nodes.tolist(), strict=True):
-            at, tasks = spots.setdefault(job, (set(), []))
-            at.add(node)
-            tasks.append(task)
-        self._spread = [(sorted(at), tasks) for at, tasks in spots.values() if len(at) > 1]
+        places = np.unique(jobs * len(session.nodes) + nodes)
+        owners, counts = np.unique(places // max(len(session.nodes), 1), return_counts=True)
+        self._spread: list[tuple[list[int], list[int]]] = []
         """For each job on several nodes: these nodes, and its tasks."""
+        for job in owners[counts > 1].tolist():
+            mine = jobs == job
+            self._spread.append((np.unique(nodes[mine]).tolist(), rows[mine].tolist()))
 
     def excludes_all(self, bound: ResourceBound) -> bool:
         """Whether no scenario can provide what `bound`, which includes the recorded victims, lacks."""
@@ -61,3 +61,18 @@ class SingleNodeBound:
             again = sum(bound.asks_no_less(task, kind) for task in tasks) if kind.all_return else 0
             out[spots] += np.maximum(int(gain[spots].sum()) - gain[spots] - again, 0)
         return int(out.max(initial=0))
+
+
+def _held(session: Session, victims: Iterable[Job]) -> tuple[IntArray, IntArray]:
+    """The tasks of these jobs that hold or are promised a node, and the row of each one's job."""
+    jobs, tasks = session.snapshot.jobs, session.snapshot.tasks
+    plain: BoolArray = np.zeros(len(jobs.keys) + 1, dtype=bool)  # the last is for tasks without a job
+    parted: list[tuple[int, int]] = []
+    for job in victims:
+        if len(job.tree.leaves) == 1:
+            plain[job.row] = True
+        else:
+            parted += [(task, job.row) for task in job.tree.active if session.node[task] >= 0]
+    rows = np.flatnonzero(plain[tasks.job] & tasks.alive & IS_ACTIVE[session.status] & (session.node >= 0))
+    found = np.array(parted, dtype=np.int64).reshape(-1, 2)
+    return np.concatenate([rows, found[:, 0]]), np.concatenate([tasks.job[rows].astype(np.int64), found[:, 1]])

@@ -31,6 +31,8 @@ from navarch.engine.session import Session
 from navarch.model.resources import IntArray
 
 _MANY = 1 << 40
+_FEW = 8
+"""Tasks that are looked at one by one, which is faster than by columns."""
 
 
 class ClassDemand:
@@ -54,6 +56,14 @@ class ClassDemand:
         self._within: dict[int, bool] = {}
         self.counts: IntArray = self.most(self.free)
         self.total = int(self.counts.sum())
+
+    def copy(self) -> ClassDemand:
+        out = ClassDemand.__new__(ClassDemand)
+        for name in self.__slots__:
+            setattr(out, name, getattr(self, name))
+        out._now, out.counts = self._now.copy(), self.counts.copy()
+        out._room = {node: room.copy() for node, room in self._room.items()}
+        return out
 
     def within(self, shape: int, request: Sequence[int]) -> bool:
         """Whether a task with this request asks for at least as much as the class."""
@@ -84,9 +94,11 @@ class ClassDemand:
 
     def add(self, node: int, more: Sequence[int]) -> None:
         """The node has so much more from now on."""
-        room, count = self._at(node), self.fits(node, more)
-        for i, dim in enumerate(self.dims):
-            room[i] += more[dim]
+        room, count = self._at(node), _MANY
+        for i, (dim, need) in enumerate(zip(self.dims, self.need)):
+            now = room[i] = room[i] + more[dim]
+            count = min(count, now // need)
+        count = max(count, 0) if self.usable[node] else 0
         self.total += count - int(self.counts[node])
         self.counts[node] = count
 
@@ -124,19 +136,38 @@ class ResourceBound:
             self.kinds = [kind for kind in every if kind.dims]
         devices = session.devices
         self._shared = devices is not None and bool(devices.dims) and devices.any_shared
+        self._any_shared = devices is not None and devices.any_shared
         self.traces = False
         """A victim was added whose trial leaves changed figures behind."""
         for batch in recorded:
             self.add(batch)
 
+    def copy(self) -> ResourceBound:
+        out = ResourceBound.__new__(ResourceBound)
+        out.__dict__.update(self.__dict__)
+        out.kinds = [kind.copy() for kind in self.kinds]
+        return out
+
     def add(self, batch: Batch) -> None:
         """From now on every scenario evicts this batch."""
-        self.traces = self.traces or not leaves_nothing(self.session, (batch,))
+        if self._any_shared:
+            self.traces = self.traces or not leaves_nothing(self.session, (batch,))
+        if len(batch.tasks) == 1 and not self._shared:  # the usual batch
+            self._add_one(batch.tasks[0])
+            return
         for node, amounts in self._more((batch,)).items():
             for kind in self.kinds:
                 kind.add(node, amounts)
         for kind in self.kinds:
             kind.wanted += self._returning(kind, (batch,))
+
+    def _add_one(self, task: int) -> None:
+        node, request, shape = int(self._node[task]), self.request(task), int(self.session.shape[task])
+        for kind in self.kinds:
+            if node >= 0:
+                kind.add(node, request)
+            if kind.all_return and kind.within(shape, request):
+                kind.wanted += 1
 
     def add_unless_enough(self, batches: Sequence[Batch]) -> bool:
         """Add all of these if even then the tasks could not fit, else none. Returns whether they were added."""
@@ -176,7 +207,12 @@ class ResourceBound:
     def _returning(self, kind: ClassDemand, batches: Iterable[Batch]) -> int:
         if not kind.all_return:
             return 0
-        return sum(self.asks_no_less(task, kind) for batch in batches for task in batch.tasks)
+        tasks = [task for batch in batches for task in batch.tasks]
+        if len(tasks) < _FEW:
+            return sum(self.asks_no_less(task, kind) for task in tasks)
+        shapes, counts = np.unique(self.session.shape[tasks], return_counts=True)
+        asked = self.session.snapshot.shape_request
+        return sum(count for shape, count in zip(shapes.tolist(), counts.tolist()) if kind.within(shape, asked[:, shape].tolist()))
 
     def asks_no_less(self, task: int, kind: ClassDemand) -> bool:
         return kind.within(int(self.session.shape[task]), self.request(task))

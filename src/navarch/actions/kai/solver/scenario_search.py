@@ -125,7 +125,8 @@ class ScenarioSearch:
         free = self._free.copy()
         for task, node in found.came_from.items():
             free[node] += devices.gpus_of(self.session.class_of(task), int(devices.memory[node]))
-        probe = Probe(self.session, chunk, with_nodes(feasible, found.came_from.values()), ())
+        nodes = with_nodes(feasible, found.came_from.values())
+        probe = Probe(self.session, chunk, nodes, (), ResourceBound(self.session, ()))
         return probe.could_fit(free, np.zeros(len(free), dtype=bool))
 
     def _with_nodes(self, feasible: BoolArray, victims: Victims) -> BoolArray:
@@ -139,7 +140,7 @@ class ScenarioSearch:
         settled = frozenset(named)
         bound = ResourceBound(session, () if self.exhaustive else tasks, without_repeats(recorded), all_return=self.all_return)
         nodes = self._with_nodes(feasible, recorded)
-        probe = Probe(session, tasks, nodes, recorded, exhaustive=self.exhaustive, all_return=self.all_return, spend=self._spend)
+        probe = Probe(session, tasks, nodes, recorded, bound, exhaustive=self.exhaustive, spend=self._spend)
         asked = self.exhaustive
         ordered = batches(session, self.pool, settled) if self.exhaustive else self.ordered.without(recorded)
         for chosen in GENERATORS[generator](probe, ordered):

@@ -22,7 +22,8 @@ from navarch.engine.placement.static_cache import static_mask
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray
 
-_STRETCH = 128
+_FIRST, _STRETCH = 16, 128
+"""Batches that are looked at together at first, and at most."""
 
 
 class Probe:
@@ -34,16 +35,16 @@ class Probe:
         tasks: Sequence[int],
         feasible: BoolArray,
         recorded: Sequence[Batch],
+        bound: ResourceBound,
         *,
         exhaustive: bool = False,
-        all_return: bool = False,
         spend: Callable[[int], None] = lambda steps: None,
     ) -> None:
-        """`all_return`: see `ResourceBound`. `plain`: every state is tested from scratch and offers what it has, whatever
+        """`bound`: with the recorded victims. `exhaustive`: every state is tested from scratch and offers what it has, whatever
         figures say. `spend` is told of every batch that is looked at."""
         self.spend = spend
         self.session = session
-        self.exhaustive, self.all_return = exhaustive, all_return
+        self.bound = bound
         self.tasks = tasks
         self.feasible = feasible
         self.recorded = list(recorded)
@@ -56,7 +57,8 @@ class Probe:
         self.free: FloatArray = session.devices.idle_parts() + session.devices.releasing_parts()
         for batch in self.once:
             self.give(self.free, batch)
-        self.demands = [mask for task in tasks if (mask := _demanded(session, task)) is not None]
+        kinds = {session.class_of(task).number: task for task in tasks}
+        self.demands = [mask for task in kinds.values() if (mask := _demanded(session, task)) is not None]
         self.gpus_each = 0
         """GPUs of every task, if all want the same whole number."""
         if self.wanted and self.wanted[0] == self.wanted[-1] > 0 and self.wanted[0].is_integer() and not exhaustive:
@@ -105,7 +107,7 @@ class TakenVictims:
         self.probe = probe
         self.session = probe.session
         self.batches: Victims = []
-        self.room = ResourceBound(probe.session, () if probe.exhaustive else probe.tasks, probe.once, all_return=probe.all_return)
+        self.room = probe.bound.copy()
         self._free = probe.free.copy()
         self._on_nodes: BoolArray = np.zeros(len(probe.free), dtype=bool)
         self._appeared: dict[int, int] = {}
@@ -156,9 +158,10 @@ class TakenVictims:
         self._counted_batches = len(self.batches)
         probe, gpus_each = self.probe, self.probe.gpus_each
         one_by_one = len(new) == 1
+        node_of = self.session.node
         for batch in new:
             for task in batch.tasks:
-                node = int(self.session.node[task])
+                node = int(node_of[task])
                 if node < 0:
                     continue
                 before = float(self._free[node])
@@ -206,7 +209,7 @@ class TakenVictims:
 def _states(probe: Probe, taken: TakenVictims, ordered: Iterator[Batch]) -> Iterator[Batch]:
     """The newest batch of every state that may suffice. Victims only add free resources: if a whole stretch of batches is not
     enough, no state in it is. Stretches grow while they are taken whole."""
-    size, hope = 1, False
+    size, hope = _FIRST, False
     while stretch := list(islice(ordered, size)):
         probe.spend(len(stretch))
         if not hope and taken.add_unless_enough(stretch):

@@ -76,13 +76,15 @@ class VictimSequence:
         self.session, self.pool = session, pool
         self._known: Victims = []
         self._rest = batches(session, pool, unlimited=True)
+        jobs = sum(len(entries) for entries in pool.sorted_jobs.queues.values())
+        self._limit = None if pool.limit is None or pool.limit >= jobs else pool.limit
 
     def without(self, recorded: Sequence[Batch]) -> Iterator[Batch]:
         """The batches in order without the recorded ones. Equal to popping all again."""
         settled = frozenset(task for batch in recorded for task in batch.tasks)
         if any(len(next_to_evict(self.session, batch.job.tree)) < len(batch.job.tree.active) for batch in recorded):
             return batches(self.session, self.pool, settled)
-        return self._skipping(settled, self.pool.limit)
+        return self._skipping(settled, self._limit)
 
     def _skipping(self, settled: Collection[int], limit: int | None) -> Iterator[Batch]:
         known, seen, place = self._known, set[int](), 0
@@ -130,7 +132,14 @@ def counted_active(session: Session, job: Job) -> int:
     """How many tasks of the job hold or are promised a node, by a count that repeated evictions of one task lower each time. Parts of
     a job are counted afresh."""
     active = len(job.tree.active)
-    return active if isinstance(job, PartialJob) else active - session.repeated_evictions.get(job.row, 0)
+    if not session.repeated_evictions or isinstance(job, PartialJob):
+        return active
+    return active - session.repeated_evictions.get(job.row, 0)
+
+
+def counts_active(session: Session, job: Job) -> bool:
+    """Whether that count of a job with such tasks is not zero."""
+    return job.row not in session.repeated_evictions or counted_active(session, job) != 0
 
 
 def _limited(ordered: Iterator[Batch], limit: int | None) -> Iterator[Batch]:

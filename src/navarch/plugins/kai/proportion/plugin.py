@@ -35,6 +35,7 @@ from navarch.plugins.kai.proportion.share_division import NO_PARENT, UNLIMITED, 
 from navarch.plugins.kai.quota_messages import beyond_share, over_limit, over_quota
 
 _ZERO = [0.0] * len(RESOURCES)
+_NOTHING: Floats = np.zeros(len(RESOURCES))
 _UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
 DEFAULT_PART = "default"
 """The only part of a job without sub-groups."""
@@ -195,6 +196,8 @@ class KaiProportion(Plugin):
     def weigh_held(self, tasks: Sequence[int]) -> Floats:
         """What the allocated tasks request. GPU memory counts no GPU here; a promise counts nothing."""
         status = self.session.status
+        if len(tasks) == 1:
+            return self.amounts.asked(tasks[0]) if IS_ALLOCATED[status[tasks[0]]] else _NOTHING
         held = [self.amounts.asked(task) for task in tasks if IS_ALLOCATED[status[task]]]
         return np.sum(held, axis=0) if held else np.zeros(len(RESOURCES))
 

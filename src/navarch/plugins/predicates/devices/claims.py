@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from msgspec import Struct, field
 
+from navarch.engine.figures import Rows
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.record import ClaimAllocation
 from navarch.engine.session import Session
@@ -19,15 +20,24 @@ from navarch.model.objects.devices import AllocatedDevice, ResourceClaimSpec, de
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
 from navarch.object_types import ObjectKey
+from navarch.plugins.predicates.devices.extended_claims import IN_MEMORY, ExtendedClaim, ExtendedClaims
 from navarch.plugins.predicates.devices.pools import Published, device_pools
 from navarch.plugins.predicates.devices.profiles import NodeProfiles, UsedPlaces
-from navarch.plugins.predicates.devices.search import MOST_ALTERNATIVES, STEPS, ClaimFailure, Search, Solution, read_requests
+from navarch.plugins.predicates.devices.search import (
+    MOST_ALTERNATIVES,
+    MOST_DEVICES,
+    STEPS,
+    ClaimFailure,
+    Search,
+    Solution,
+    read_requests,
+)
 from navarch.plugins.predicates.devices.usage import DeviceUsage
 from navarch.plugins.predicates.nodes.columns import kept, node_columns
 from navarch.plugins.predicates.pods.placed_pods import placed_pods
 
 FREE_STEPS = 256
-"""Of the search on one node. Claims without constraints take one or two a device."""
+"""Of the search on one node, and as many more as one pass over its devices takes for each device that is asked for."""
 STEPS_BEYOND = 200_000
 """Of all searches of a namespace in a cycle, beyond the free ones: claims whose constraints cannot be met try every combination."""
 CANNOT = "cannot allocate all claims"
@@ -48,26 +58,53 @@ class ClaimOutlook(Struct):
     profile: IntArray
     looked_at: IntArray
     outcome: IntArray
+    possible: BoolArray
+    rank: IntArray
     outcomes: list[Outcome] = field(default_factory=list)
+
+    @classmethod
+    def over(cls, profile: IntArray) -> ClaimOutlook:
+        size = len(profile)
+        zeros = np.zeros(size, dtype=np.int64)
+        return cls(profile, np.full(size, -1, dtype=np.int64), zeros, np.zeros(size, dtype=bool), zeros.copy())
 
     def solution(self, node: int) -> Solution | None:
         return self.outcomes[int(self.outcome[node])].solution
 
-    def possible(self) -> BoolArray:
-        found = np.array([each.solution is not None for each in self.outcomes], dtype=bool)
-        out: BoolArray = found[self.outcome]
-        return out
+    def put(self, nodes: Rows, group: Rows, outcomes: list[Outcome]) -> None:
+        """Each of these nodes has the outcome of its group."""
+        self.outcome[nodes] = len(self.outcomes) + group
+        solutions = [each.solution for each in outcomes]
+        self.possible[nodes] = np.array([each is not None for each in solutions], dtype=bool)[group]
+        self.rank[nodes] = np.array([each.rank if each is not None else 0 for each in solutions], dtype=np.int64)[group]
+        self.outcomes += outcomes
 
-    def rank(self) -> IntArray:
-        found = np.array([each.solution.rank if each.solution is not None else 0 for each in self.outcomes], dtype=np.int64)
-        out: IntArray = found[self.outcome]
-        return out
+
+class Part(Struct):
+    """Some nodes (None: all), the claims that a pod waits for there, and where they can be satisfied (None: none waits)."""
+
+    where: BoolArray | None
+    waiting: list[ResourceClaimSpec]
+    outlook: ClaimOutlook | None
+    extended: ExtendedClaim | None = None
+
+    def possible(self) -> BoolArray:
+        """Among its own nodes; true elsewhere."""
+        if self.outlook is None:
+            return np.ones(1, dtype=bool)
+        found = self.outlook.possible
+        return found if self.where is None else found | ~self.where
+
+    def rank(self, size: int) -> IntArray:
+        found = np.zeros(size, dtype=np.int64) if self.outlook is None else self.outlook.rank
+        return found if self.where is None else found * self.where
 
 
 class Reserved(Struct):
     """What the placement of a task took."""
 
     claims: list[tuple[ObjectKey, tuple[AllocatedDevice, ...]]]
+    extended: tuple[tuple[str, str, str, int], ...] = ()
 
     def devices(self) -> list[AllocatedDevice]:
         return [device for _, devices in self.claims for device in devices]
@@ -84,7 +121,10 @@ class Claims:
         session.record.warnings += self.pools.unreadable
         self.claims = resource_claims(snapshot)
         self.classes = device_classes(snapshot)
-        held = (each for claim in self.claims.values() if claim.allocation is not None for each in claim.allocation.devices)
+        self.extended = session.shared(ExtendedClaims)
+        left = self._left_over()
+        holders = (claim for key, claim in self.claims.items() if claim.allocation is not None and key not in left)
+        held = (each for claim in holders for each in (claim.allocation.devices if claim.allocation else ()))
         self.usage = DeviceUsage(self.pools, held)
         self.used = UsedPlaces(self.pools, self.usage, size)
         self.profiles = kept(snapshot, "device profiles", id(self.pools), lambda: NodeProfiles(self.pools, size))
@@ -99,6 +139,16 @@ class Claims:
         self._steps_left: dict[str, int] = {}
         """Namespace -> steps that its searches may still take beyond the free ones."""
         placed_pods(session).listen(self._moved)
+
+    def _left_over(self) -> set[ObjectKey]:
+        """Claims for extended resources of pods that are pending: an earlier attempt to bind the pod failed. They are removed before
+        the pod is bound, so their devices are free."""
+        made = {claim.owner[2]: key for key, claim in self.claims.items() if claim.extended and claim.owner is not None}
+        if not made:
+            return set()
+        tasks, status = self.session.snapshot.tasks, self.session.status
+        waiting = np.flatnonzero(tasks.alive & (status == TaskStatus.PENDING)).tolist()
+        return {made[uid] for uid in (self.session.task(row).uid for row in waiting) if uid in made}
 
     def of(self, task: TaskClass) -> list[ResourceClaimSpec]:
         found = [self.claims.get((task.namespace, name)) for _, name in task.shape.claims]
@@ -119,9 +169,18 @@ class Claims:
                 out &= columns.terms(claim.allocation.node_selector)
         return out
 
-    def outlook(self, task: TaskClass) -> ClaimOutlook | None:
-        """Where the claims that wait can be satisfied now; None: none waits."""
-        waiting = self.waiting(task)
+    def parts(self, task: TaskClass) -> list[Part]:
+        """Where the claims that wait can be satisfied now. Extended resources make claims that differ between nodes."""
+        waiting, by_nodes = self.waiting(task), self.extended.of(task)
+        if not by_nodes:
+            return [Part(None, waiting, self._outlook(waiting, None))]
+        out = []
+        for each in by_nodes:
+            here = [*waiting, each.claim] if each.claim is not None else waiting
+            out.append(Part(each.where, here, self._outlook(here, each.where), each))
+        return out
+
+    def _outlook(self, waiting: Sequence[ResourceClaimSpec], where: BoolArray | None) -> ClaimOutlook | None:
         if not waiting:
             return None
         key = tuple((claim.requests, claim.constraints) for claim in waiting)
@@ -129,36 +188,33 @@ class Claims:
         if found is None:
             found = self._outlooks[key] = self._new_outlook(key, waiting)
         stamp = self._local + self._shared[self.pools.groups]
-        stale = np.flatnonzero(found.looked_at != stamp)
+        stale = np.flatnonzero(found.looked_at != stamp if where is None else (found.looked_at != stamp) & where)
         if len(stale):
             # Nodes that share pools have the same shared devices in use, and profiles tell shared devices apart.
             alike = found.profile[stale] * (int(self.used.number.max(initial=0)) + 1) + self.used.number[stale]
             _, first, group = np.unique(alike, return_index=True, return_inverse=True)
-            before = len(found.outcomes)
-            found.outcomes += [self._search(waiting, node) for node in stale[first].tolist()]
-            found.outcome[stale] = before + group
+            found.put(stale, group, [self._search(waiting, node) for node in stale[first].tolist()])
             found.looked_at[stale] = stamp[stale]
         return found
 
     def _new_outlook(self, key: object, waiting: Sequence[ResourceClaimSpec]) -> ClaimOutlook:
-        size = len(self.session.nodes)
         requests = read_requests(waiting, self.classes)
-        never, outcome = np.full(size, -1, dtype=np.int64), np.zeros(size, dtype=np.int64)
         if requests is None:
-            return ClaimOutlook(np.zeros(size, dtype=np.int64), never, outcome)
-        return ClaimOutlook(self.profiles.of(key, waiting, requests), never, outcome)
+            return ClaimOutlook.over(np.zeros(len(self.session.nodes), dtype=np.int64))
+        return ClaimOutlook.over(self.profiles.of(key, waiting, requests))
 
     def _search(self, waiting: Sequence[ResourceClaimSpec], node: int) -> Outcome:
         namespace = waiting[0].namespace
         left = self._steps_left.get(namespace, STEPS_BEYOND)
-        most = min(STEPS, FREE_STEPS + left)
-        search = Search(waiting, self.classes, self.pools.at.get(node, ()), self.usage, most, faulty=self.pools.faulty.get(node, ()))
+        reach = self.pools.at.get(node, ())
+        free = FREE_STEPS + len(reach) * sum(_most_devices(claim) for claim in waiting)
+        search = Search(waiting, self.classes, reach, self.usage, free + min(STEPS, left), faulty=self.pools.faulty.get(node, ()))
         try:
             solution = search.run()
         except ClaimFailure as failure:
             return Outcome(failure=failure.with_traceback(None))
-        if search.steps > FREE_STEPS:
-            self._steps_left[namespace] = max(left - search.steps + FREE_STEPS, 0)
+        if search.steps > free:
+            self._steps_left[namespace] = max(left - search.steps + free, 0)
         if solution is None and search.was_cut:
             return Outcome(text=CUT)
         if solution is None and search.unsupported:
@@ -168,10 +224,13 @@ class Claims:
 
     def preference(self, task: TaskClass) -> IntArray:
         """By node: what the alternatives of requests are worth, summed over all claims of the pod."""
-        outlook = self.outlook(task)
-        if outlook is None:
-            return np.zeros(len(self.session.nodes), dtype=np.int64)
-        out: IntArray = outlook.rank() + sum(_worth(claim) for claim in self.of(task) if claim.allocation is not None)
+        size = len(self.session.nodes)
+        had = sum(_worth(claim) for claim in self.of(task) if claim.allocation is not None)
+        out: IntArray = np.zeros(size, dtype=np.int64)
+        for part in self.parts(task):
+            out += part.rank(size)
+            if part.outlook is not None:
+                out += had if part.where is None else had * part.where
         return out
 
     def record(self) -> None:
@@ -181,34 +240,34 @@ class Claims:
             if session.status[row] == TaskStatus.BINDING:
                 node = session.nodes.names[session.node[row]]
                 for (namespace, name), devices in reserved.claims:
-                    found = ClaimAllocation(f"{namespace}/{name}", session.task(row).uid, node, devices)
-                    session.record.claims.append(found)
+                    made = reserved.extended if name == IN_MEMORY else ()
+                    session.record.claims.append(ClaimAllocation(f"{namespace}/{name}", session.task(row).uid, node, devices, made))
 
     # reservations
 
     def _moved(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
-        if not task.shape.claims:
+        if not task.shape.claims and not task.shape.extended:
             return
         for row, node in zip(tasks, nodes):
             if step > 0:
                 self._reserve(task, row, node)
             else:
-                self._give_back(row)
+                self.give_back(row)
 
     def _reserve(self, task: TaskClass, row: int, node: int) -> None:
-        waiting = self.waiting(task)
-        outlook = self.outlook(task) if waiting else None
-        solution = outlook.solution(node) if outlook is not None else None
+        part = next(part for part in self.parts(task) if part.where is None or part.where[node])
+        solution = part.outlook.solution(node) if part.outlook is not None else None
         if solution is None:
             return
         reach = self.pools.at.get(node, [])
-        reserved = Reserved([])
-        for claim, chosen in zip(waiting, solution.chosen):
+        reserved = Reserved([], part.extended.resources if part.extended is not None else ())
+        for claim, chosen in zip(part.waiting, solution.chosen):
             key = (claim.namespace, claim.name)
             here = np.ones(len(self.session.nodes), dtype=bool)
             for each in chosen:
                 here &= self._usable_from(node, reach[each.place])
-            self.allocated[key] = here
+            if claim.name != IN_MEMORY:
+                self.allocated[key] = here
             reserved.claims.append((key, tuple(each.allocated(reach[each.place]) for each in chosen)))
         self.reserved[row] = reserved
         self.hold(reserved.devices())
@@ -218,7 +277,8 @@ class Claims:
         here[node if device.spec.binds_to_node else device.nodes] = True
         return here
 
-    def _give_back(self, row: int) -> None:
+    def give_back(self, row: int) -> None:
+        """The task no longer holds what its placement reserved."""
         reserved = self.reserved.pop(row, None)
         if reserved is not None:
             for key, _ in reserved.claims:
@@ -248,6 +308,12 @@ class Claims:
                 self._local[node] += 1
             else:
                 self._shared[self.pools.groups_of[known.pool.number]] += 1
+
+
+def _most_devices(claim: ResourceClaimSpec) -> int:
+    """How many devices a claim may have; bounds a search in which no choice has to be undone."""
+    counts = (max(1 if each.all_devices else each.count for each in request.alternatives or (request,)) for request in claim.requests)
+    return min(sum(counts), MOST_DEVICES)
 
 
 def _worth(claim: ResourceClaimSpec) -> int:

@@ -17,6 +17,7 @@ from navarch.model.objects.devices import ResourceClaimSpec
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.plugins.nodeorder.normalise import default_normalise
 from navarch.plugins.predicates.devices.claims import Claims, Outcome
+from navarch.plugins.predicates.devices.extended_claims import ExtendedClaims
 from navarch.plugins.predicates.pods.placed_pods import watch_pods
 
 NOT_HERE = "resourceclaim not available on the node"
@@ -26,16 +27,19 @@ MOST_USERS = 256
 
 class DynamicResources(NodeFilter):
     name = "DynamicResources"
-    post_filter_text = "no new claims to deallocate"
     scope = Scope.GLOBAL
     undone_by = (Event.CLAIM_CHANGED, Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        watch_pods(session, lambda shape: shape.claims)
+        extended = session.shared(ExtendedClaims)
+        watch_pods(session, lambda shape: shape.claims or extended.concerns(shape))
 
     def applies(self, task: TaskClass) -> bool:
-        return bool(task.shape.claims)
+        return bool(task.shape.claims) or bool(self.session.shared(ExtendedClaims).of(task))
+
+    def post_filter_text(self, task: TaskClass) -> str:
+        return "still not schedulable" if self.applies(task) else "no new claims to deallocate"
 
     def reject(self, task: TaskClass) -> Rejection | None:
         claims, pod = self.session.shared(Claims), self.session.task(task.task)
@@ -60,27 +64,26 @@ class DynamicResources(NodeFilter):
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         claims = self.session.shared(Claims)
         out = claims.reachable(task)
-        outlook = claims.outlook(task)
-        if outlook is not None:
-            out &= outlook.possible()
+        for part in claims.parts(task):
+            out &= part.possible()
         found: BoolArray = out[at.rows]
         return found
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
         claims = self.session.shared(Claims)
         away: BoolArray = ~claims.reachable(task)[at.rows]
-        outlook = claims.outlook(task)
-        if outlook is None:
-            return [Refusal(NOT_HERE, away, unresolvable=True, code="DynamicResources")]
         told: dict[str, BoolArray] = {NOT_HERE: away}
-        waiting = claims.waiting(task)
-        here = outlook.outcome[at.rows]
-        for number in np.unique(here[~away]).tolist():
-            outcome = outlook.outcomes[number]
-            if outcome.solution is None:
-                text = _told(outcome, waiting)
-                failed: BoolArray = (here == number) & ~away
-                told[text] = told[text] | failed if text in told else failed
+        for part in claims.parts(task):
+            if part.outlook is None:
+                continue
+            here = part.outlook.outcome[at.rows]
+            among: BoolArray = ~away if part.where is None else ~away & part.where[at.rows]
+            for number in np.unique(here[among]).tolist():
+                outcome = part.outlook.outcomes[number]
+                if outcome.solution is None:
+                    text = _told(outcome, part.waiting)
+                    failed: BoolArray = (here == number) & among
+                    told[text] = told[text] | failed if text in told else failed
         return [Refusal(text, where, unresolvable=True, code="DynamicResources") for text, where in told.items()]
 
 
@@ -119,7 +122,7 @@ class DevicePreferences(NodeScorer):
 
     def applies(self, task: TaskClass) -> bool:
         if not task.shape.claims:
-            return False
+            return False  # extended resources have no alternatives
         return any(request.alternatives for claim in self.session.shared(Claims).waiting(task) for request in claim.requests)
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:

@@ -59,6 +59,8 @@ class Choice(Struct):
     orders: list[IntArray]
     """For each container, (nodes, cards): the cards in the order in which it looked at them."""
     score: FloatArray
+    unnamed: list[BoolArray]
+    """For each container, (nodes, cards): the cards that it takes room of without getting them."""
 
     def numbers(self, container: int, node: int) -> list[int]:
         """The cards that a container takes, in the order in which it takes them."""
@@ -75,12 +77,14 @@ def choose(
     policy: str,
     *,
     idle_counts: bool = False,
+    zero_takes_room: bool = False,
 ) -> Choice:
     """`size` and `most`: memory of each card, and how many pods may share it. `allowed`: cards that the pod may use. `use` becomes
-    what it is with the pod. `idle_counts`: under `spread`, a card that had no pod scores."""
+    what it is with the pod. `idle_counts`: under `spread`, a card that had no pod scores. `zero_takes_room`: a container that asks for
+    no card takes room of one that has it."""
     nodes = len(size)
     exists = most > 0
-    choice = Choice(np.ones(nodes, dtype=bool), [], [], [], np.zeros(nodes))
+    choice = Choice(np.ones(nodes, dtype=bool), [], [], [], np.zeros(nodes), [])
     for one in asked:
         need = np.full_like(size, one.memory) if one.memory else size
         room = allowed & (most > use.pods) & (size - use.memory >= need) & (use.cores + one.cores <= FULL)
@@ -91,8 +95,8 @@ def choose(
         order = _order(use, policy)
         was_idle = use.pods == 0
         in_order = np.take_along_axis(room, order, axis=1)
-        # A container that asks for no card is weighed on one card all the same, and gets none.
-        taken = in_order & (np.cumsum(in_order, axis=1) <= max(one.count, 1))
+        count = max(one.count, 1) if zero_takes_room else one.count
+        taken = in_order & (np.cumsum(in_order, axis=1) <= count)
         cards: BoolArray = np.zeros_like(room)
         np.put_along_axis(cards, order, taken, axis=1)
         choice.fits &= (exists.sum(axis=1) >= one.count) & (taken.sum(axis=1) >= one.count)
@@ -100,6 +104,7 @@ def choose(
         if one.count:
             choice.score += _score(use, size, was_idle & idle_counts, order, taken, policy)
         choice.cards.append(cards if one.count else np.zeros_like(cards))
+        choice.unnamed.append(np.zeros_like(cards) if one.count else cards)
         choice.memory.append(need)
         choice.orders.append(order)
     return choice

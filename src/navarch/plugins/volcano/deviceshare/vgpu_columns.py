@@ -36,7 +36,7 @@ class VgpuColumns:
     """Read only, because later cycles get the same object."""
 
     def __init__(self, of_node: list[CardsOfNode | None], before: VgpuColumns | None = None) -> None:
-        """`before`: the columns of an earlier cycle, of which only the rows that changed are filled again."""
+        """`before`: the columns of an earlier cycle. Only rows that changed since are filled again."""
         width = max((len(cards.cards) for cards in of_node if cards is not None), default=0)
         self.size: IntArray = np.zeros((len(of_node), width), dtype=np.int64)
         self.most: IntArray = np.zeros_like(self.size)

@@ -134,21 +134,21 @@ class Vgpus:
         use = self.use.at(rows).plus(self.leaving.at(rows)) if now else self.use.at(rows)
         size, most = columns.size[rows], columns.most[rows]
         allowed = (self._allowed_for(task) & ~self._kept_from(task))[rows]
-        alone = self._is_alone(task)
+        alone, zero = self._is_alone(task), self.session.semantics.zero_cards_take_room
         fits: BoolArray = np.ones(len(size), dtype=bool)
         for step in range(int(added.max(initial=0)) if added is not None else 0):
             # The columns of a ladder assume further pods of the class on their nodes: each takes its cards before the next.
             assert added is not None
             climbing = added > step
             after = use.at(slice(None))
-            one = choose(asked, size, most, allowed, after, self.policy)
+            one = choose(asked, size, most, allowed, after, self.policy, zero_takes_room=zero)
             fits &= one.fits | ~climbing
             wide = climbing[:, None]
             use = use.where(wide, after)
             if alone:
                 allowed = allowed & ~(wide & np.logical_or.reduce(one.cards))
         idle = self.session.semantics.spread_prefers_idle_cards
-        choice = choose(asked, size, most, allowed, use, self.policy, idle_counts=idle)
+        choice = choose(asked, size, most, allowed, use, self.policy, idle_counts=idle, zero_takes_room=zero)
         choice.fits &= fits
         return choice
 
@@ -220,6 +220,7 @@ class Vgpus:
         for container, (one, memory) in enumerate(zip(change.task.shape.cards.vgpus, choice.memory)):
             numbers = choice.numbers(container, 0)
             given.append(tuple(HeldCard(cards.cards[n].uuid, int(memory[0, n]), one.cores) for n in numbers))
+            numbers += np.flatnonzero(choice.unnamed[container][0]).tolist()
             taken += [(n, int(memory[0, n]), one.cores) for n in numbers]
         marks = assignment(self.session.nodes.names[row], write_vgpu_ids(tuple(given)), self.session.now)
         held = Held(row, tuple(taken), self._keys(self.session.task(task)), marks)

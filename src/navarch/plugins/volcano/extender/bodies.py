@@ -5,12 +5,15 @@ API objects inside a body are `Manifest`s, which the shell replaces by the objec
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from navarch.engine.arguments import TRUE, WrongKind, duration
 from navarch.engine.job import Job
 from navarch.engine.points.conversation import Manifest
 from navarch.engine.queue import Queue
@@ -67,8 +70,8 @@ def task_info(session: Session, row: int, node: int | None = None, status: TaskS
         "BestEffort": session.snapshot.shape_best_effort[shape],
         "HasRestartableInitContainer": any(part.phase == "sidecar" for part in spec.shape.parts),
         "SchGated": bool(spec.gates),
-        "RevocableZone": dict(spec.shape.hints).get("volcano.sh/revocable-zone", ""),
-        "NumaInfo": {"Policy": spec.annotations.get("volcano.sh/numa-topology-policy", ""), "ResMap": {}},
+        "RevocableZone": _revocable_zone(spec.annotations),
+        "NumaInfo": {"Policy": spec.annotations.get("volcano.sh/numa-topology-policy", ""), "ResMap": _zones(spec.annotations)},
         "Pod": Manifest("Pod", spec.namespace, spec.name, (("spec.nodeName", name),) if moved else (), uid=spec.uid),
         "PodAnnotations": dict(spec.annotations) or None,
         "CustomBindErrHandlerSucceeded": False,
@@ -128,7 +131,7 @@ def job_info(session: Session, job: Job) -> Body:
         "Queue": spec.queue,
         "Priority": spec.priority,
         "MinAvailable": job.min_member,
-        "WaitingTime": None,
+        "WaitingTime": _waiting_time(spec.annotations),
         "JobFitErrors": "",
         "NodesFitErrors": {},
         "AllocatedHyperNode": "",
@@ -146,12 +149,42 @@ def job_info(session: Session, job: Job) -> Body:
         "PodGroup": _pod_group(job),
         "ScheduleStartTimestamp": _moment(session.now),
         "Preemptable": spec.preemptable,
-        "RevocableZone": "",
-        "Budget": {
-            "MinAvailable": spec.annotations.get("volcano.sh/jdb-min-available", ""),
-            "MaxUnavailable": spec.annotations.get("volcano.sh/jdb-max-unavailable", ""),
-        },
+        "RevocableZone": _revocable_zone(spec.annotations),
+        "Budget": _budget(spec.annotations),
     }
+
+
+def _revocable_zone(annotations: Mapping[str, str]) -> str:
+    """`*` or nothing: zones are not told apart, and what may be preempted may go to revocable nodes."""
+    said = annotations.get("volcano.sh/revocable-zone")
+    if said is not None:
+        return said if said == "*" else ""
+    return "*" if annotations.get("volcano.sh/preemptable") in TRUE else ""
+
+
+def _zones(annotations: Mapping[str, str]) -> Any:
+    """Zone -> resources, as the annotation of a placed pod has them."""
+    try:
+        found = msgspec.json.decode(annotations.get("volcano.sh/topology-decision", '{"numa": {}}'), type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return found.get("numa")
+
+
+def _waiting_time(annotations: Mapping[str, str]) -> int | None:
+    """Nanoseconds; the first annotation that is a positive duration counts."""
+    for name in ("volcano.sh/sla-waiting-time", "sla-waiting-time"):
+        with contextlib.suppress(WrongKind):
+            if (seconds := duration(annotations.get(name, "0"))) > 0:
+                return round(seconds * 1e9)
+    return None
+
+
+def _budget(annotations: Mapping[str, str]) -> Body:
+    """The least that must run, or else the most that may be missing."""
+    least = annotations.get("volcano.sh/jdb-min-available")
+    most = annotations.get("volcano.sh/jdb-max-unavailable", "") if least is None else ""
+    return {"MinAvailable": least or "", "MaxUnavailable": most}
 
 
 def _sub_job(job: Job, tasks: Body, by_status: Body) -> Body:

@@ -35,7 +35,7 @@ def check_strategies(given: list[Any]) -> None:
         params = strategy.get("params") or {}
         if not isinstance(params, Mapping):
             raise WrongKind(f"{strategy['name']}: params: found {params!r}, expected a mapping")
-        for key in (THRESHOLDS, TARGETS):
+        for key in (THRESHOLDS, TARGETS) if strategy["name"] == LOW_NODE_UTILIZATION else ():
             values = params.get(key) or {}
             if not isinstance(values, Mapping):
                 raise WrongKind(f"{strategy['name']}: {key}: found {values!r}, expected a mapping such as {{cpu: 20, memory: 20}}")

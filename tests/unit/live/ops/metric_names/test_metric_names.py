@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from tests.worlds.declared_metrics import declared_metrics
 from tests.worlds.live_parts.cluster_cache import group, node, pod, put
 
 from navarch.apis.core.objects import from_manifest
@@ -99,11 +100,10 @@ def test_the_option_offers_every_system() -> None:
 def test_the_table_of_a_system_is_what_is_served(system: str) -> None:
     world = World(system)
     served: dict[str, set[str]] = {}
-    for collector in list(world.registry._collector_to_names):
-        for family in collector.collect():
-            name = family.name + ("_total" if family.type == "counter" else "")
-            served[name] = set(getattr(collector, "_labelnames", ()))
-            assert family.documentation.endswith("."), name
+    for family, labels in declared_metrics(world.registry):
+        name = family.name + ("_total" if family.type == "counter" else "")
+        served[name] = labels
+        assert family.documentation.endswith("."), name
     assert served == documented(system, "served")
     absent = documented(system, "absent")
     assert len(absent) >= 10 and not set(absent) & set(served)

@@ -12,7 +12,7 @@ from navarch.testing.builders import node
 
 
 def outcome(*objects: Any, policy: str = "kube-scheduler") -> tuple[dict[str, str], dict[str, list[str]], str]:
-    """Binds, devices by claim, and the words of whoever waits."""
+    """Binds, devices by claim, and the messages of waiting pods."""
     record = navarch.plan(objects, policy=policy).records[0]
     binds = {bind.pod.removeprefix("default/"): bind.node for bind in record.binds}
     devices = {each.claim.removeprefix("default/"): [d.device for d in each.devices] for each in record.claims}

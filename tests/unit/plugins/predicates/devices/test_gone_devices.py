@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.worlds.live_core.cluster import CoreCluster
 
 
-def test_who_holds_a_device_that_is_gone_can_be_evicted() -> None:
+def test_a_pod_that_holds_a_device_that_is_gone_can_be_evicted() -> None:
     world = CoreCluster("kai")
     world.queue("dep")
     world.queue("a", parent="dep")

@@ -224,3 +224,30 @@ def test_a_simulation_names_an_extender_that_it_does_not_ask() -> None:
     assert [each for each in run.warnings if "extender" in each] == [
         "extender http://x is not asked here: cycles are decided as if it had no objection"
     ]
+
+
+def test_bodies_have_what_annotations_say() -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": "g",
+            "namespace": "default",
+            "annotations": {
+                "volcano.sh/sla-waiting-time": "soon",
+                "sla-waiting-time": "1m30s",
+                "volcano.sh/preemptable": "true",
+                "volcano.sh/jdb-min-available": "2",
+                "volcano.sh/jdb-max-unavailable": "1",
+            },
+        },
+        "spec": {"minMember": 1, "queue": "default"},
+    }
+    one = pod("p").cpu("1").annotate("scheduling.k8s.io/group-name", "g").annotate("volcano.sh/revocable-zone", "zone-a")
+    one = one.annotate("volcano.sh/topology-decision", '{"numa": {"0": {"cpu": "1"}}}')
+    _, seen = planned({}, [*NODES, group, one], "volcano", predicateVerb="predicate", jobReadyVerb="ready")
+    job = next(body["job"] for verb, body in seen.requests if verb == "ready")
+    assert (job["WaitingTime"], job["RevocableZone"]) == (90_000_000_000, "*")
+    assert job["Budget"] == {"MinAvailable": "2", "MaxUnavailable": ""}
+    task = next(body["task"] for verb, body in seen.requests if verb == "predicate")
+    assert (task["RevocableZone"], task["NumaInfo"]["ResMap"]) == ("", {"0": {"cpu": "1"}})

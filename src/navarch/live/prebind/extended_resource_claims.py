@@ -1,0 +1,175 @@
+"""Extended resources that devices serve: the claim is made before the binding, with its devices and the pod as its user.
+
+The pod's status then says which container uses which request of the claim, and the kubelet reads it there. If the pod is not bound
+after all, the claim is removed again. A claim that an earlier attempt left, for example because the scheduler ended, is removed first.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from navarch.apis.core.extended_requests import request_mappings
+from navarch.engine.record import ClaimAllocation
+from navarch.kube.client import Client, PatchType
+from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.resources import Resource
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.cycle import Cycle
+from navarch.live.prebind.allocation_body import allocation, slices_by_pool
+from navarch.live.prebind.binding_conditions import BindingConditions
+from navarch.live.prebind.preparation import PreparationFailed
+from navarch.model.objects.devices import RESOURCE_CLAIM
+from navarch.model.objects.extended_claims import EXTENDED_CLAIM
+from navarch.model.spec import TaskSpec
+from navarch.model.timestamps import rfc3339
+
+log = logging.getLogger(__name__)
+
+PODS = Resource("", "v1", "pods")
+PROTECTION = "resource.kubernetes.io/delete-protection"
+LONGEST_BASE = 247
+"""Of a claim's name, before its random part."""
+Object = dict[str, Any]
+
+
+class _Made(Struct):
+    """`claim` without its status, which the claim gets after it exists."""
+
+    claim: Object
+    status: Object
+    resources: dict[str, object]
+    begun: bool = False
+
+
+class ExtendedResourceClaims:
+    """`resource()` is the version of ResourceClaim that is served now. `clock`: seconds since the epoch."""
+
+    def __init__(
+        self,
+        client: Client,
+        cache: ClusterCache,
+        resource: Callable[[], Resource],
+        conditions: BindingConditions,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        self._resource = resource
+        self._conditions = conditions
+        self._clock = clock
+        self._made: dict[str, _Made] = {}
+
+    def wants(self, uid: str) -> bool:
+        return uid in self._made
+
+    def plan(self, cycle: Cycle) -> None:
+        decided = [each for each in cycle.record.claims if each.extended]
+        if not decided:
+            return
+        slices = slices_by_pool(self._cache.cluster.objects.get("ResourceSlice", {}).values())
+        now = rfc3339(self._clock())
+        for found in decided:
+            task = self._cache.cluster.task(found.uid)
+            if task is None:
+                continue
+            claim = _claim(task, found, self._resource())
+            status = {
+                "allocation": allocation(found, claim, slices, self._device_class, now),
+                "reservedFor": [{"resource": "pods", "name": task.name, "uid": task.uid}],
+            }
+            made = self._made[found.uid] = _Made(claim, status, dict.fromkeys(resource for resource, _, _, _ in found.extended))
+            namespace, name = _key(made)
+            self._cache.assume_object(RESOURCE_CLAIM, namespace, name, {**claim, "status": status}, _has_devices)
+
+    async def prepare(self, bind: AssumedBind) -> None:
+        made = self._made[bind.uid]
+        namespace, name = _key(made)
+        try:
+            for old in self._left_over(bind, name):
+                await self._remove(namespace, old)
+            pod = await self._client.get(PODS, bind.name, namespace=namespace)
+            made.begun = True
+            claim = await self._client.create(self._resource(), made.claim, namespace=namespace)
+            body = {**claim, "status": made.status}
+            await self._client.update(self._resource(), name, body, namespace=namespace, subresource="status")
+            mappings = request_mappings(pod["spec"], made.resources)
+            status = {"extendedResourceClaimStatus": {"requestMappings": mappings, "resourceClaimName": name}}
+            body = {"metadata": {"uid": bind.uid}, "status": status}
+            await self._client.patch(PODS, bind.name, body, PatchType.MERGE, namespace=namespace, subresource="status")
+        except KubeError as error:
+            raise PreparationFailed(f"resource claim for extended resources: {error}") from error
+        await self._conditions.wait(bind, namespace, name)
+
+    async def undo(self, bind: AssumedBind) -> None:
+        made = self._made.pop(bind.uid, None)
+        if made is None:
+            return
+        namespace, name = _key(made)
+        self._cache.forget_object(RESOURCE_CLAIM, namespace, name)
+        if made.begun:
+            try:
+                await self._remove(namespace, name)
+            except KubeError as error:
+                log.warning("resource claim %s/%s stays: %s", namespace, name, error)
+
+    def done(self, bind: AssumedBind) -> None:
+        # The overlay goes by itself as soon as the watch shows the claim with its devices.
+        self._made.pop(bind.uid, None)
+
+    async def _remove(self, namespace: str, name: str) -> None:
+        """The finalizer first: without users nothing else would remove it."""
+        try:
+            free = {"metadata": {"finalizers": None}}
+            await self._client.patch(self._resource(), name, free, PatchType.MERGE, namespace=namespace)
+            await self._client.delete(self._resource(), name, namespace=namespace)
+        except NotFound:
+            return
+
+    def _left_over(self, bind: AssumedBind, name: str) -> Iterator[str]:
+        for (namespace, other), claim in sorted(self._cache.cluster.objects.get(RESOURCE_CLAIM, {}).items()):
+            meta = claim.get("metadata") or {}
+            owners = [owner.get("uid") for owner in meta.get("ownerReferences") or ()]
+            marked = (meta.get("annotations") or {}).get(EXTENDED_CLAIM) == "true"
+            if namespace == bind.namespace and other != name and marked and bind.uid in owners:
+                yield other
+
+    def _device_class(self, name: str) -> Object:
+        found: Object = self._cache.cluster.objects.get("DeviceClass", {}).get(("", name)) or {}
+        return found
+
+
+def _claim(task: TaskSpec, found: ClaimAllocation, resource: Resource) -> Object:
+    requests = []
+    for _, name, device_class, count in sorted(found.extended, key=lambda entry: entry[1]):
+        exactly = {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count}
+        requests.append({"name": name, **exactly} if resource.version == "v1beta1" else {"name": name, "exactly": exactly})
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": task.name, "uid": task.uid, "controller": True}
+    return {
+        "apiVersion": f"{resource.group}/{resource.version}",
+        "kind": RESOURCE_CLAIM,
+        "metadata": {
+            "namespace": task.namespace,
+            "name": f"{task.name[: LONGEST_BASE - len('-extended-resources-')]}-extended-resources-{uuid.uuid4().hex[:5]}",
+            "annotations": {EXTENDED_CLAIM: "true"},
+            "ownerReferences": [owner],
+            "finalizers": [PROTECTION],
+        },
+        "spec": {"devices": {"requests": requests}},
+    }
+
+
+def _key(made: _Made) -> tuple[str, str]:
+    meta = made.claim["metadata"]
+    return meta["namespace"], meta["name"]
+
+
+def _has_devices(claim: Any) -> bool:
+    return bool((claim.get("status") or {}).get("allocation"))

@@ -1,0 +1,92 @@
+"""Searches for victims on random clusters: shortcuts change nothing but time, and no eviction is in vain."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.worlds.kai_cycles import KAI, NOW, SEEDS, finished
+from tests.worlds.random_kai_clusters import KaiWorld, kai_world, large_world
+
+from navarch.actions.kai import eviction as kai_eviction
+from navarch.actions.kai.eviction import KaiPreempt, KaiReclaim
+from navarch.actions.kai.solver.solver import Solver
+from navarch.actions.kai.solver.victim_queue import Batch, batches
+from navarch.engine.cycle import decide
+from navarch.engine.job import Job
+from navarch.engine.policy import PRESETS, load
+from navarch.engine.policy.values import Policy
+from navarch.engine.statement import Statement
+from navarch.installed import installed
+from navarch.model.status import TaskStatus
+
+ALL_MAY_MOVE = {**PRESETS["kai"], "compat": "kai", "schedulerParams": {"maxNumberConsolidationPreemptees": -1}}
+POLICIES = {"few may move": KAI, "all may move": load(ALL_MAY_MOVE, installed().catalogue(), "test")}
+
+
+def decided(world: KaiWorld, policy: Policy, *, plain: bool) -> tuple[list[object], ...]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kai_eviction, "Solver", partial(Solver, exhaustive=plain))
+        record = decide(world.cluster.snapshot(), policy, installed(), NOW)
+    return list(record.binds), list(record.evictions), list(record.nominations), list(record.jobs)
+
+
+@settings(max_examples=120, deadline=None)
+@given(SEEDS, st.sampled_from((0.0, 0.0, 0.25)), st.sampled_from(sorted(POLICIES)))
+def test_a_walk_with_shortcuts_decides_as_the_plain_one(seed: int, sharing: float, policy: str) -> None:
+    fast, slow = (decided(kai_world(seed, sharing), POLICIES[policy], plain=plain) for plain in (False, True))
+    assert fast == slow
+
+
+@settings(max_examples=12, deadline=None)
+@given(SEEDS, st.sampled_from(sorted(POLICIES)))
+def test_the_same_on_larger_clusters(seed: int, policy: str) -> None:
+    fast, slow = (decided(large_world(seed, 0.0, 12), POLICIES[policy], plain=plain) for plain in (False, True))
+    assert fast == slow
+
+
+def nobody_in_vain(world: KaiWorld) -> int:
+    """Search for every job, each time from the same state: without any one of the victims it would find no room, or a rule
+    would be broken. Returns how many victims were looked at."""
+    only = {**PRESETS["kai"], "compat": "strict", "actions": "allocate"}
+    session = finished(world, load(only, installed().catalogue(), "test"))
+    looked_at = 0
+
+    class Watched(Solver):
+        def solve(self, job: Job) -> Statement | None:
+            nonlocal looked_at
+            statement = super().solve(job)
+            if statement is not None:
+                gone = {op.tasks[0] for op in statement.operations if op.kind == TaskStatus.RELEASING and not op.void}
+                statement.discard()
+                line: list[Batch] = list(batches(session, self.pool))
+                used = [batch for batch in line if any(task in gone for task in batch.tasks)]
+                looked_at += len(used)
+                for spared in used if len(used) > 1 else ():
+                    assert not self.holds(job, [b for b in used if b is not spared]), f"{spared} went in vain"
+            return None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kai_eviction, "Solver", Watched)
+        for kind in (KaiReclaim, KaiPreempt):
+            session.action = kind.name
+            kind(session).execute()
+    return looked_at
+
+
+@settings(max_examples=120, deadline=None)
+@given(SEEDS)
+def test_a_strict_search_evicts_nothing_in_vain(seed: int) -> None:
+    nobody_in_vain(kai_world(seed))
+
+
+@settings(max_examples=6, deadline=None)
+@given(SEEDS, st.sampled_from((0.0, 0.25)))
+def test_nor_where_hundreds_run(seed: int, sharing: float) -> None:
+    nobody_in_vain(large_world(seed, sharing))
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert sum(nobody_in_vain(large_world(seed, 0.1)) for seed in range(2)) > 30
