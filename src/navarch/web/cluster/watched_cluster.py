@@ -94,8 +94,8 @@ class WatchedCluster:
                     self._ingest.put_pod(pod)
                 except ObjectError as error:
                     self._put_unread(pod, error)
-        for pod, error in self._ingest.put_new_pods(new) if new else ():
-            self._put_unread(pod, error)
+        for unread, problem in self._ingest.put_new_pods(new) if new else ():
+            self._put_unread(unread, problem)
 
     def _put_unread(self, pod: Pod, error: ObjectError) -> None:
         partial = read_partial_pod(pod, error)
