@@ -152,7 +152,7 @@ def explain(
                     found = _of_queue(heap, rest) if kind == "queue" else _of_node(heap, rest)
                     found.notes += heap.rules.not_asked
                 else:
-                    found = explain_read(heap, name, trials, seconds, progress=progress, history=past)
+                    found = explain_read(heap, name, trials, seconds, progress=progress, history=past, may_fork=True)
                     known = source.waiting.jobs if source.waiting is not None else ()
                     found.notes += [leaders_view(each) for each in known if each.job == found.job][:1]
                 found.notes += source.notes

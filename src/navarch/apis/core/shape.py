@@ -27,6 +27,7 @@ from navarch.apis.core.requests import (
     rounded,
     scoring_request,
 )
+from navarch.apis.core.required_features import required_features
 from navarch.apis.core.selection import node_affinity, pod_affinity, spread_constraint, toleration
 from navarch.apis.errors import ObjectError
 from navarch.model.quantity import QuantityError
@@ -84,6 +85,7 @@ class ShapeReader:
                 affinity,
                 spec.tolerations,
                 spec.host_network,
+                spec.host_users,
                 spec.runtime_class_name,
                 elsewhere,
                 resized,
@@ -153,6 +155,7 @@ class ShapeReader:
             exclusive_cpus=exclusive_cpus(spec) if qos == "Guaranteed" else (),
             namespace=namespace if near or spread or use or claims else "",
             hints=hints,
+            features=required_features(spec),
         )
 
     def _admitted(self, pod: Pod, spec: dict[str, Any]) -> dict[str, Any]:
