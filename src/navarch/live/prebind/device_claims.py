@@ -97,6 +97,18 @@ class DeviceClaims:
     def wants(self, uid: str) -> bool:
         return uid in self._uses
 
+    def for_request(self, uid: str) -> dict[str, Any]:
+        """The devices of the pod's claims as KAI's BindRequest has them, by the names that the pod gives its claims."""
+        task, uses = self._cache.cluster.task(uid), {use.name: use for use in self._uses.get(uid, ())}
+        found = []
+        for name, claim in task.shape.claims if task is not None else ():
+            use = uses.get(claim)
+            seen = self._visible(use.namespace, claim) or {} if use is not None else {}
+            given = (use.allocation if use is not None else None) or (seen.get("status") or {}).get("allocation")
+            if given:
+                found.append({"name": name, "allocation": given})
+        return {"resourceClaimAllocations": found} if found else {}
+
     def plan(self, cycle: Cycle) -> None:
         allocated = {each.claim: each for each in cycle.record.claims if not each.extended}
         slices: Slices = slices_by_pool(self._cache.cluster.objects.get("ResourceSlice", {}).values()) if allocated else {}

@@ -41,6 +41,8 @@ class _Made(Struct):
     status: Object
     resources: dict[str, object]
     begun: bool = False
+    mappings: list[dict[str, str]] = []
+    """Which container uses which request; known once the pod was read."""
 
 
 class ExtendedResourceClaims:
@@ -64,6 +66,18 @@ class ExtendedResourceClaims:
 
     def wants(self, uid: str) -> bool:
         return uid in self._made
+
+    def for_request(self, uid: str) -> Object:
+        """The claim as KAI's BindRequest has it. KAI's binder finds the claim by its owner and makes none."""
+        made = self._made.get(uid)
+        if made is None:
+            return {}
+        allocated = {
+            "allocation": made.status["allocation"],
+            "deviceRequests": made.claim["spec"]["devices"]["requests"],
+            "containerMappings": made.mappings,
+        }
+        return {"extendedResourceClaimAllocation": allocated}
 
     def plan(self, cycle: Cycle) -> None:
         decided = [each for each in cycle.record.claims if each.extended]
@@ -95,8 +109,8 @@ class ExtendedResourceClaims:
             claim = await self._client.create(self._resource(), made.claim, namespace=namespace)
             body = {**claim, "status": made.status}
             await self._client.update(self._resource(), name, body, namespace=namespace, subresource="status")
-            mappings = request_mappings(pod["spec"], made.resources)
-            status = {"extendedResourceClaimStatus": {"requestMappings": mappings, "resourceClaimName": name}}
+            made.mappings = request_mappings(pod["spec"], made.resources)
+            status = {"extendedResourceClaimStatus": {"requestMappings": made.mappings, "resourceClaimName": name}}
             body = {"metadata": {"uid": bind.uid}, "status": status}
             await self._client.patch(PODS, bind.name, body, PatchType.MERGE, namespace=namespace, subresource="status")
         except KubeError as error:
