@@ -19,6 +19,8 @@ from time import process_time
 
 from msgspec.structs import replace
 
+from bench import device_claims
+from bench.load import HOST, PLAIN, ZONE, Load
 from bench.report import Figure, show
 from navarch.engine.cycle import decide
 from navarch.engine.policy import preset
@@ -27,26 +29,17 @@ from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
 from navarch.model.spec import (
-    JobSpec,
     LabelSelector,
     NamespaceSpec,
     NodeAffinity,
-    NodeSpec,
     NodeTerm,
     PodAffinity,
     PodTerm,
-    QueueSpec,
     Requirement,
     Shape,
     SpreadConstraint,
     Taint,
-    TaskSpec,
 )
-from navarch.model.status import TaskStatus
-
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-ROOM = requests_from({"cpu": "4", "memory": "32Gi", "pods": "110"})
-PLAIN = Shape(requests=requests_from({"cpu": "100m", "memory": "500Mi"}), scoring=(100, 500 << 20), footprint=(100, 500 << 20))
 
 
 def having(key: str, value: str) -> LabelSelector:
@@ -69,64 +62,6 @@ IN_ZONE_1 = replace(PLAIN, node_affinity=NodeAffinity(required=(NodeTerm((Requir
 def spreading(*, hard: bool, taints: bool = False) -> Shape:
     rule = SpreadConstraint(5, ZONE, hard, having("color", "blue"), honor_node_taints=taints)
     return replace(PLAIN, namespace="ns", spread=(rule,), has_own_spread=True)
-
-
-class Load:
-    """A cluster under construction."""
-
-    def __init__(self, nodes: int, room: object = ROOM) -> None:
-        self.cluster = Cluster()
-        self.cluster.put_queue(QueueSpec("default", state="Open"))
-        self.names = [f"node-{i:05d}" for i in range(nodes)]
-        self.count = 0
-        for i, name in enumerate(self.names):
-            labels = {HOST: name, ZONE: f"zone-{i % 3}"}
-            self.cluster.put_node(NodeSpec(name, allocatable=room, labels=labels))  # type: ignore[arg-type]
-
-    def pods(
-        self,
-        count: int,
-        shape: Shape,
-        labels: dict[str, str] | None = None,
-        *,
-        placed: bool = False,
-        priority: int = 0,
-        ns: str = "ns",
-    ) -> Load:
-        for i in range(count):
-            name = f"pod-{self.count + 1:06d}"
-            job = f"{ns}/{name}"
-            phase = "Running" if placed else "Pending"
-            self.cluster.put_job(JobSpec(job, "default", namespace=ns, name=name, shadow=True, phase=phase))
-            self._pod(name, job, shape, labels or {}, ns, self.names[i % len(self.names)] if placed else "", priority)
-        return self
-
-    def job(self, name: str, size: int, shape: Shape, labels: dict[str, str], *, placed: bool, ns: str = "ns") -> None:
-        """A gang, on nodes that follow each other if it is placed."""
-        job = f"{ns}/{name}"
-        phase = "Running" if placed else "Inqueue"
-        self.cluster.put_job(JobSpec(job, "default", min_member=size, namespace=ns, name=name, phase=phase))
-        for i in range(size):
-            node = self.names[self.count % len(self.names)] if placed else ""
-            self._pod(f"{name}-{i}", job, shape, labels, ns, node)
-
-    def _pod(self, name: str, job: str, shape: Shape, labels: dict[str, str], ns: str, node: str, priority: int = 0) -> None:
-        self.count += 1
-        self.cluster.put_task(
-            TaskSpec(
-                uid=name,
-                namespace=ns,
-                name=name,
-                shape=shape,
-                job=job,
-                labels=labels,
-                pod_priority=priority,
-                priority=priority,
-                created=float(self.count),
-                node=node,
-                status=TaskStatus.RUNNING if node else TaskStatus.PENDING,
-            )
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +178,8 @@ HARD, SOFT = spreading(hard=True), spreading(hard=False)
 ONE_GATHER = "each placement moves the mask: one gather and one argmax a pod"
 RENORMALISED = "scores are normalised again for each pod"
 OWN = "a label and a rule for each job: what a rule costs may not grow with the number of jobs"
+ALIKE = "one search for devices for all nodes that are alike, then one for each node that changed"
+EVERYWHERE = "every node reaches every device: one search a pod, over all devices"
 IN_RUNS = "placements do not move their own mask: placed in runs, one statement a pod"
 WORKLOADS = (
     Workload("basic", 270, 10_000, among_its_like(PLAIN, share=0.1), IN_RUNS),
@@ -261,6 +198,13 @@ WORKLOADS = (
     Workload("each job its own label, by host", None, 16_000, own_labels(HOST), OWN, policy="navarch"),
     Workload("each job its own label, by zone", None, 16_000, own_labels(ZONE), OWN, policy="navarch"),
     Workload("each job its own label, by host, pod by pod", None, 16_000, own_labels(HOST), OWN),
+    Workload("claims on devices, from a template", 56, 2_500, device_claims.from_template, ALIKE, nodes=500),
+    Workload("claims on devices, from a template, 5,000 nodes", None, 5_000, device_claims.from_template, ALIKE),
+    Workload("claims on devices that five pods share", None, 2_500, device_claims.shared_by_five, ALIKE, nodes=500),
+    Workload("claims on devices, first available", None, 2_500, device_claims.first_available, ALIKE, nodes=500),
+    Workload("claims on shared devices, by capacity", None, 2_000, device_claims.consumable, EVERYWHERE, nodes=100),
+    Workload("claims on partitions, by counters", None, 2_000, device_claims.partitionable, EVERYWHERE, nodes=100),
+    Workload("claims for extended resources, 25 classes", None, 2_500, device_claims.extended, ALIKE, nodes=500),
     Workload("preemption", None, 1_000, preempting, "a search over all nodes for each pod", nodes=1000, placed=False),
     Workload("ordinary pods beside preemptors", 160, 5_000, preempting_beside, "promised nodes are looked at", placed=False),
     Workload("ordinary pods beside hopeless ones", 140, 10_000, hopeless_beside, "explaining what fits nowhere", placed=False),

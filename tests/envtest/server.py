@@ -45,7 +45,12 @@ ETCD_BATCH = 128
 FROM_THE_START = ("default", "kube-system")
 """Namespaces that the server makes beside /readyz, not before it."""
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-UPSTREAM_GROUPS = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+_GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+UPSTREAM_GROUPS = (
+    f"--feature-gates={','.join(f'{gate}=true' for gate in _GATES)}",
+    "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+)
+"""The PodGroups of Kubernetes 1.36 with all their fields."""
 
 
 def free_port() -> int:

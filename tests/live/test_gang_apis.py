@@ -15,20 +15,30 @@ from tests.worlds.live.conditions import conditions
 from tests.worlds.live.servers import real_world, serve_kinds, world_on
 
 from navarch.kube.client import PatchType
+from navarch.kube.errors import NotFound
 from navarch.kube.resources import PODS, Resource
 
 pytestmark = pytest.mark.live
 
 COSCHEDULING = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups")
 UPSTREAM = Resource("scheduling.k8s.io", "v1alpha2", "podgroups")
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 CONFIG_MAPS = Resource("", "v1", "configmaps")
 
 
-async def gang(world: World, resource: Resource, name: str, members: int, pods: int | None = None, **spec: Any) -> None:
-    """A group that needs all its members, and its pods, each named in its API's way."""
+async def gang(
+    world: World,
+    resource: Resource,
+    name: str,
+    members: int,
+    pods: int | None = None,
+    group: dict[str, Any] | None = None,
+    **spec: Any,
+) -> None:
+    """A group that needs all its members, and its pods, each named in its API's way. `group`: further fields of the group."""
     upstream = resource == UPSTREAM
-    policy = {"schedulingPolicy": {"gang": {"minCount": members}}} if upstream else {"minMember": members}
-    body = {"apiVersion": resource.api_version, "kind": "PodGroup", "metadata": {"name": name}, "spec": policy}
+    policy: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": members}}} if upstream else {"minMember": members}
+    body = {"apiVersion": resource.api_version, "kind": "PodGroup", "metadata": {"name": name}, "spec": {**policy, **(group or {})}}
     await world.client.create(resource, body, namespace=world.namespace)
     link: dict[str, Any] = {"labels": {"scheduling.x-k8s.io/pod-group": name}}
     if upstream:
@@ -193,19 +203,50 @@ async def test_a_restart_reads_what_was_written_and_writes_nothing(both: World) 
     history.check([("one", 2), ("two", 2), ("large", 9)])
 
 
-async def test_a_group_that_asks_for_what_is_not_followed_is_told_so(world: World) -> None:
-    await world.node("n0", cpu="4")
+@pytest.mark.parametrize("policy", ["kube-scheduler", "navarch"])
+async def test_a_group_with_a_topology_constraint_keeps_to_one_rack(both: World, policy: str) -> None:
+    world = both
+    one, two = (f"{name}-{world.namespace}" for name in ("a", "b"))
+    for name, rack, cpu in (("n0", one, "1"), ("n1", one, "1"), ("n2", two, "2"), ("n3", two, "1")):
+        await world.node(f"{name}-{world.namespace}", cpu=cpu, rack=rack)
     history = await world.watch()
-    spec = {"schedulingPolicy": {"basic": {}}, "schedulingConstraints": {"topology": [{"key": "rack"}]}}
-    body = {"apiVersion": UPSTREAM.api_version, "kind": "PodGroup", "metadata": {"name": "tight"}, "spec": spec}
-    async with world.scheduler():
-        await world.client.create(UPSTREAM, body, namespace="default")
-        await world.pod("tight-0", schedulingGroup={"podGroupName": "tight"})
-        ((kind, reason, note),) = await world.eventually(lambda: world.events("tight"), bool)
-        assert (kind, reason) == ("Warning", "InvalidObject") and "spec.schedulingConstraints.topology" in note
-        await world.pod("free")
-        await history.until_bound(1, "free")
-    assert history.bound("tight") == []
+    constraint = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
+    async with world.scheduler(policy=policy):
+        await gang(world, UPSTREAM, "train", 3, group=constraint)
+        await history.until_bound(3)
+        await world.eventually(lambda: said(world, UPSTREAM, "train"), is_scheduled)
+        await gang(world, UPSTREAM, "none", 3, group=constraint)
+        found = await world.eventually(lambda: said(world, UPSTREAM, "none"), lambda found: found.get("conditions"))
+        assert found["conditions"][0]["status"] == "False"
+    nodes = {task.node.removesuffix(f"-{world.namespace}") for task in history.tasks.values() if task.name.startswith("train")}
+    assert nodes == {"n2", "n3"}
+    history.check([("train", 3), ("none", 3)])
+
+
+async def test_a_group_preempts_as_a_whole_and_a_group_that_goes_together_goes_together(both: World) -> None:
+    world = both
+    for name in ("n0", "n1"):
+        await world.node(f"{name}-{world.namespace}", cpu="2")
+    high, low = (f"{name}-{world.namespace}" for name in ("high", "low"))
+    for name, value in ((high, 1000), (low, 10)):
+        body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        await world.clusterwide(PRIORITY_CLASSES, body)
+    history = await world.watch()
+    async with world.scheduler(policy="kube-scheduler"):
+        together = {"disruptionMode": "PodGroup", "priorityClassName": low}
+        await gang(world, UPSTREAM, "whole", 2, cpu="2", priorityClassName=low, group=together)
+        await history.until_bound(2)
+        await gang(world, UPSTREAM, "urgent", 2, cpu="1", priorityClassName=high, group={"priorityClassName": high})
+        await history.until_bound(2, "urgent")
+        assert [name for name in ("whole-0", "whole-1") if await _exists(world, name)] == []
+        await world.eventually(lambda: said(world, UPSTREAM, "urgent"), is_scheduled)
+
+
+async def _exists(world: World, name: str) -> bool:
+    try:
+        return bool(await world.client.get(PODS, name, namespace=world.namespace))
+    except NotFound:
+        return False
 
 
 async def test_the_rights_that_are_installed_suffice(kube_apiserver: KubeApiServer, tmp_path: Path, forbidden: list[str]) -> None:

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from navarch.actions.allocate_domains import DomainSearch, RemainingWork, remaining_work
 from navarch.actions.equal_turns import EqualTurns, may_take_turns_together
 from navarch.actions.job_queues import JobHeap, Turns, admit_groups_without_pods, admitted, takes_part, waiting_tasks
+from navarch.actions.label_domains import label_domains, no_label_domain
+from navarch.actions.preemptor_eligibility import keeps_to_label
 from navarch.actions.role_refusals import RoleRefusals
 from navarch.actions.task_heap import take_next
 from navarch.engine.action import Action
@@ -57,7 +59,8 @@ class Allocate(Action):
         jobs: dict[str, JobHeap] = {}
         self._tasks: dict[int, list[int]] = {}
         for job in session.jobs_with_pending():
-            tasks = waiting_tasks(session, job, best_effort=False) if takes_part(session, job) else []
+            best_effort = None if keeps_to_label(job) else False
+            tasks = waiting_tasks(session, job, best_effort=best_effort) if takes_part(session, job) else []
             tasks = [task for task in tasks if task not in lost] if lost else tasks
             if tasks:
                 self._tasks[job.row] = tasks
@@ -219,6 +222,8 @@ class Allocate(Action):
     def _turn(self, job: Job) -> bool:
         """One attempt at a job. True: it is ready and has tasks left for another turn."""
         session = self.session
+        if keeps_to_label(job):
+            return self._turn_by_label(job)
         if _has_domains(job):
             return self._turn_in_domains(job)
         tasks = self._sorted_tasks(job)
@@ -233,6 +238,23 @@ class Allocate(Action):
         if session.job_pipelined(job) and session.semantics.keep_pipelined_uncommitted:
             return False
         if not session.semantics.partial_gang_holds_nodes:
+            statement.discard()
+        return False
+
+    def _turn_by_label(self, job: Job) -> bool:
+        """A turn of a job whose nodes must have the same value of a label: the first domain, by value, in which it can start."""
+        session, tasks = self.session, self._sorted_tasks(job)
+        masks = label_domains(job)
+        if not masks:
+            job.refuse(no_label_domain(job))
+        for mask in masks:
+            statement, left = session.statement(), list(tasks)
+            if self._place_tasks(job, left, statement, inside=mask):
+                statement.commit()
+                tasks[:] = left
+                return bool(left)
+            if session.job_pipelined(job) and session.semantics.keep_pipelined_uncommitted:
+                return False
             statement.discard()
         return False
 
@@ -254,12 +276,19 @@ class Allocate(Action):
         return left is not None
 
     def _place_tasks(
-        self, job: Job, tasks: list[int], statement: Statement, part: SubJob | None = None, domain: int = NOWHERE
+        self,
+        job: Job,
+        tasks: list[int],
+        statement: Statement,
+        part: SubJob | None = None,
+        domain: int = NOWHERE,
+        inside: BoolArray | None = None,
     ) -> bool:
-        """Place tasks from the end of the list until the job is ready, or its part in a domain. Returns whether it is ready."""
+        """Place tasks from the end of the list until the job is ready, or its part in a domain. Returns whether it is ready.
+        `inside`: only on these nodes."""
         session = self.session
         moving = session.task_order_moves(job)
-        within: BoolArray | None = None
+        within = inside
         if part is not None:
             session.domains.drop_anchor(part)
             within = None if domain == session.domains.tree.top else session.domains.tree.mask(domain)
@@ -303,7 +332,7 @@ class Allocate(Action):
             nodes, pipelined = session.view(task).choose(room, open_to)
             if not nodes:
                 errors = refusals.explain(role) if refusals.bind(role) else session.view(task).explain(within=within)
-                errors.domain = session.domains.tree.names[domain] if within is not None else ""
+                errors.domain = session.domains.tree.names[domain] if within is not None and part is not None else ""
                 placed = sum(len(operation.tasks) for operation in statement.operations)
                 (refused,) = take_next(session, tasks, 1, moving=moving)
                 job.fit_errors[refused] = replace(errors, beside=placed) if placed else errors

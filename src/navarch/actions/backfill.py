@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.preemptor_eligibility import keeps_to_label
 from navarch.engine.action import Action
 from navarch.engine.job import Job
 from navarch.engine.placement.fit_errors import FitErrors
@@ -28,7 +29,7 @@ class Backfill(Action):
         for job in session.jobs_with_pending():
             if not job.best_effort_pending and not job.counts[TaskStatus.PIPELINED]:
                 continue
-            if not takes_part(session, job):
+            if keeps_to_label(job) or not takes_part(session, job):
                 continue
             for task in job.tasks_in(TaskStatus.PIPELINED):
                 if empty[session.shape[task]]:

@@ -3,7 +3,7 @@
 A ready job returns for one task a turn. With thousands of elastic jobs most of a cycle is such turns, although their outcome is
 known: jobs whose keys in the plugins' order are equal go by age, and each falls behind the others once it holds more; a job whose key
 does not change is first again. This module takes all turns of such a run together: one question to the queue, one choice of nodes
-(`ClassView.choose` equals placing tasks one by one), one move of the nodes' figures.
+(`ClassView.choose`, `placement/mixed_run` equal placing tasks one by one), one move of the nodes' figures.
 
 Nothing is assumed about the run beforehand. It is placed on a statement, then the keys, the readiness and the queue are asked as after
 the last of its turns. If the plain order of turns would have been another one, the statement is discarded, and the first job gets a
@@ -19,7 +19,8 @@ from typing import Any
 from navarch.actions.job_queues import JobHeap, Turns
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
-from navarch.engine.points.protocols import JobOrder, JobReady, JobTurn, MovingTaskOrder, Overused
+from navarch.engine.placement.mixed_run import MixedRuns
+from navarch.engine.points.protocols import Allocatable, JobOrder, JobReady, JobTurn, MovingTaskOrder, Overused
 from navarch.engine.session import Session
 
 _MOST = 1 << 10
@@ -50,6 +51,11 @@ class EqualTurns:
         self._pause = 1
         self._stays_first = False
         """Whether the key of the last job did not rise with its turn."""
+        self._runs = MixedRuns()
+        self._mixing: dict[int, bool] = {}
+        """Class -> whether it may be placed between tasks of other classes."""
+        limits: list[Any] = [*session.implementing(Allocatable)]
+        self._mixed = all(plugin.turns_in_one_step for plugin in limits)
 
     def take(self, job: Job, others: JobHeap) -> bool:
         """Take turns of this job, the first of its queue, and of those behind it. False: nothing was done, and the job needs a plain
@@ -61,11 +67,22 @@ class EqualTurns:
         if not self._turns.is_last() or session.job_missing(job) != 1:
             return False
         task = self._next_class(job)
-        if task is None or session.view(task).one_by_one(None) or session.pre_predicate(task) is not None:
+        if task is None or not self._may_run(task):
             return False
         if self._stays_first or not len(others):
             return self._repeat(job, others, task)
         return self._go_round(job, others, task)
+
+    def _may_run(self, task: TaskClass) -> bool:
+        """Whether tasks of the class can be placed in a run."""
+        session = self._session
+        return not session.view(task).one_by_one(None) and session.pre_predicate(task) is None
+
+    def _may_mix(self, task: TaskClass) -> bool:
+        found = self._mixing.get(task.number)
+        if found is None:
+            found = self._mixing[task.number] = self._mixed and self._session.view(task).can_mix()
+        return found
 
     def _next_class(self, job: Job) -> TaskClass | None:
         """The class of the next task; None if its turn may be more than one plain step: it has parts, a nominated node, or tasks that
@@ -77,28 +94,38 @@ class EqualTurns:
         return None if not tasks or self._session.task(tasks[-1]).nominated_node else self._session.class_of(tasks[-1])
 
     def _go_round(self, first: Job, others: JobHeap, task: TaskClass) -> bool:
-        """The first job and those behind it whose keys are equal and whose next task is of the same class: one task each."""
+        """The first job and those behind it with equal keys: one task each. Their tasks are of one class, or of classes that mix."""
         session, common = self._session, others.popped[:_TIE_BREAK]
-        entries = [(others.popped, first)]
+        entries, classes, asked = [(others.popped, first)], [task], {task.number}
+        mixes = self._may_mix(task)
         while len(entries) < self._most and (best := others.peek()) is not None:
             key, job = best
-            if key[:_TIE_BREAK] != common or session.job_missing(job) != 1 or self._next_class(job) is not task:
+            if key[:_TIE_BREAK] != common or session.job_missing(job) != 1 or (kind := self._next_class(job)) is None:
                 break
+            if kind.number not in asked:
+                if not (mixes and self._may_mix(kind) and self._may_run(kind)):
+                    break
+                asked.add(kind.number)
             others.pop()
             entries.append(best)
+            classes.append(kind)
         if len(entries) == 1:
             return self._alone()
-        nodes = self._choose(first, task, len(entries))
+        mixed = len(asked) > 1 and self._room_for_all(first, classes)
+        nodes = self._runs.choose([session.view(kind) for kind in classes]) if mixed else self._choose_run(first, classes)
         entries, behind = entries[: max(len(nodes), 1)], entries[max(len(nodes), 1) :]
         for key, job in behind:
             others.push_with(key, job)
         jobs = [job for _, job in entries]
         statement, undone = session.statement(), [job.last_undone.copy() for job in jobs]
         lists = [self._tasks_of(job) for job in jobs]
-        if nodes and not statement.allocate_each(jobs, [tasks[-1] for tasks in lists], nodes, task) and self._holds(jobs):
+        placing = [tasks[-1] for tasks in lists]
+        if nodes and not statement.allocate_each(jobs, placing, nodes, classes[: len(jobs)]) and self._holds(jobs):
             keys: list[Any] = [session.job_order(job) for job in jobs]
             if all(key[:_TIE_BREAK] > common for key, tasks in zip(keys, lists) if len(tasks) > 1):
                 statement.commit()
+                if mixed:
+                    self._runs.placed(nodes)
                 for job, key, tasks in zip(jobs, keys, lists):
                     session.tried[job.key] = None
                     tasks.pop()
@@ -147,6 +174,18 @@ class EqualTurns:
             return []
         nodes, pipelined = session.view(task).choose(room)
         return [] if pipelined or session.view(task).scoring_failure() is not None else nodes
+
+    def _room_for_all(self, first: Job, classes: Sequence[TaskClass]) -> bool:
+        """Whether the queue has room for one task of each of these classes. Where it has room for as many tasks of one class as there
+        are tasks, whatever the class, it has room for any mixture: its limits are by resource."""
+        session = self._session
+        kinds = {task.number: task for task in classes}.values()
+        return all(session.allocatable(first.queue, task, len(classes)) == (len(classes), None) for task in kinds)
+
+    def _choose_run(self, first: Job, classes: Sequence[TaskClass]) -> list[int]:
+        """Nodes for the tasks in front that are of one class."""
+        alike = next((number for number, task in enumerate(classes) if task is not classes[0]), len(classes))
+        return self._choose(first, classes[0], alike)
 
     def _holds(self, jobs: Sequence[Job]) -> bool:
         """Whether each job is ready after its turn, and the queue may go on after the last one."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, is_attainable, takes_part, waiting_tasks
+from navarch.actions.preemptor_eligibility import keeps_to_label
 from navarch.actions.victim_bundles import Bundle, allowed_parts, split
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
@@ -23,6 +24,7 @@ from navarch.engine.points.order_key import OrderKey
 from navarch.engine.statement import Statement
 from navarch.engine.victims import search
 from navarch.engine.victims.room import GangRoom
+from navarch.engine.victims.search import once_per_job
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
 
@@ -41,7 +43,9 @@ class GangEviction(Action):
         self._victims: dict[tuple[str, int], list[tuple[Job, list[int]]]] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
-            if job.counts[TaskStatus.PENDING] and takes_part(session, job) and session.job_starving(job) and is_attainable(job):
+            if not job.counts[TaskStatus.PENDING] or keeps_to_label(job) or not takes_part(session, job):
+                continue
+            if session.job_starving(job) and is_attainable(job):
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         queues = QueueHeap(session, (session.queues[name] for name in jobs))
         # Inside its own queue a job may take room even if the queue is beyond its share; from others only within it.
@@ -144,14 +148,7 @@ class GangEviction(Action):
 
     def _order(self, job: Job, need: IntArray) -> Callable[[Bundle], Any]:
         session = self.session
-        known: dict[int, OrderKey] = {}
-
-        def job_order(each: Job) -> OrderKey:
-            """Computed once for each job: a sort asks many times."""
-            found = known.get(each.row)
-            if found is None:
-                found = known[each.row] = session.job_order(each)
-            return found
+        job_order = once_per_job(session.job_order)
 
         def compare(left: Bundle, right: Bundle) -> int:
             if left.whole != right.whole:

@@ -10,9 +10,14 @@ from navarch.model.status import TaskStatus
 
 
 def needs_domain(job: Job) -> bool:
-    """Whether the job, or a part of it, must be placed in one HyperNode. A search task by task cannot do that."""
+    """Whether the job, or a part of it, must be placed in one domain. A search task by task cannot do that."""
     demands = (job.spec.topology, *(group.topology for group in job.spec.sub_groups))
-    return any(demand is not None and demand.hard and not demand.topology for demand in demands)
+    return any(demand is not None and (demand.label or (demand.hard and not demand.topology)) for demand in demands)
+
+
+def keeps_to_label(job: Job) -> bool:
+    """Whether all nodes of the job must have the same value of a label. Only `allocate` searches such domains."""
+    return job.spec.topology is not None and bool(job.spec.topology.label)
 
 
 def may_evict_for(session: Session, job: Job, row: int) -> bool:

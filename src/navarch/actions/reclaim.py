@@ -10,7 +10,7 @@ import numpy as np
 
 from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
-from navarch.actions.preemptor_eligibility import needs_domain
+from navarch.actions.preemptor_eligibility import keeps_to_label, needs_domain
 from navarch.engine.action import Action
 from navarch.engine.job import Job
 from navarch.engine.statement import Statement
@@ -31,7 +31,8 @@ class Reclaim(Action):
         self._bounds: dict[str, IntArray] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
-            if not takes_part(session, job) or (session.semantics.evictions_mind_domains and needs_domain(job)):
+            elsewhere = needs_domain(job) if session.semantics.evictions_mind_domains else keeps_to_label(job)
+            if not takes_part(session, job) or elsewhere:
                 continue
             if session.job_starving(job):
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)

@@ -62,6 +62,8 @@ class Settings(Struct, frozen=True):
     """The value of that label on our objects; empty: our objects do not have the label."""
     default_preemptable: bool = True
     """Whether a pod may be a victim if it says nothing about it."""
+    composite_groups: bool = False
+    """Groups of groups (CompositePodGroup) are started as their policy says."""
     queue_label: str = "kai.scheduler/queue"
     """The label of a pod, or of its owner, that names the queue of the group that is made for it."""
 

@@ -85,18 +85,23 @@ class Statement:
         Returns the tasks that a plugin refuses there. If there are any, none of the tasks is placed."""
         return self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False, groups=groups)
 
-    def allocate_each(self, jobs: Sequence[Job], tasks: Sequence[int], nodes: Sequence[int], task: TaskClass) -> Mapping[int, Reason]:
-        """As `allocate` for one task of each of several jobs, `tasks[i]` of `jobs[i]`, in this order. The figures of nodes move
-        once."""
+    def allocate_each(
+        self, jobs: Sequence[Job], tasks: Sequence[int], nodes: Sequence[int], classes: Sequence[TaskClass]
+    ) -> Mapping[int, Reason]:
+        """As `allocate` for one task of each of several jobs, `tasks[i]` of `jobs[i]`, in this order. The figures of nodes move once
+        a class."""
         session, start = self.session, self.save_point()
         where = np.array(nodes, dtype=np.intp)
-        rows, counts = np.unique(where, return_counts=True)
-        session.nodes.place(rows, counts, task.request, task.footprint, 1, pipelined=False)
+        kinds = {task.number: task for task in classes}
+        numbers = np.array([task.number for task in classes])
+        for number, task in kinds.items():
+            rows, counts = np.unique(where if len(kinds) == 1 else where[numbers == number], return_counts=True)
+            session.nodes.place(rows, counts, task.request, task.footprint, 1, pipelined=False)
         moved = list(tasks)
         session.status[moved] = ALLOCATED
         session.node[moved] = where
         session.residents_changed(tasks, nodes, joined=True)
-        for i, (job, row, node) in enumerate(zip(jobs, tasks, nodes)):
+        for i, (job, row, node, task) in enumerate(zip(jobs, tasks, nodes, classes)):
             operation = Operation(ALLOCATED, PENDING, job, [row], [node], task, where[i : i + 1], _ONE)
             self.operations.append(operation)
             job.shift(PENDING, ALLOCATED, 1, task.charge, task.best_effort)

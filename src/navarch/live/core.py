@@ -55,6 +55,7 @@ from navarch.live.queue.equivalence_classes import footprint
 from navarch.live.queue.failed_jobs import FailedJobs, FailedNodes
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.live.unconfirmed_decisions import UnconfirmedDecisions
+from navarch.model.objects.composite_groups import KIND as COMPOSITE_GROUPS
 from navarch.model.objects.last_runs import LAST_RUN, RULES, put_last_runs
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Requests, TaskSpec
@@ -174,6 +175,8 @@ class LiveCore:
         self.cycles += 1
         if len(self.queue) and registry.keeps_order(policy):
             self.queue.activate_queues(cluster)
+        if len(self.queue) and cluster.objects.get(COMPOSITE_GROUPS):
+            self.queue.activate_composites(cluster)
         for key, inactive in self.queue.pop_changes(cluster):
             cluster.jobs.hold(key, inactive)
         uid = f"{identity}-{self.cycles}"

@@ -189,6 +189,8 @@ class Shape(Spec, frozen=True):
     """Set only where it matters to a node function: pod affinity, spread, volumes, claims."""
     unsupported: tuple[str, ...] = ()
     """Features the pod needs that Navarch does not model; such a pod is refused with a Reason, never placed by guess."""
+    features: tuple[str, ...] = ()
+    """Features of the kubelet that the pod needs, by the names under which nodes declare them."""
     hints: tuple[tuple[str, str], ...] = ()
     """Labels and annotations that a node function reads from the task (revocable zone, strategy of scoring ...)."""
 
@@ -250,7 +252,8 @@ class TaskSpec(Spec, frozen=True):
 
 class TopologyDemand(Spec, frozen=True):
     """A job or sub-group wants its tasks close together. `required`/`preferred` name a level of `topology` (KAI);
-    `highest_tier`/`tier_name` bound the tier of a HyperNode, `hard` says whether that may be exceeded (Volcano)."""
+    `highest_tier`/`tier_name` bound the tier of a HyperNode, `hard` says whether that may be exceeded (Volcano); all nodes have the
+    same value of `label` (Kubernetes)."""
 
     topology: str = ""
     required: str = ""
@@ -258,6 +261,11 @@ class TopologyDemand(Spec, frozen=True):
     hard: bool = True
     highest_tier: int | None = None
     tier_name: str = ""
+    label: str = ""
+
+    @property
+    def is_of_hyper_nodes(self) -> bool:
+        return not self.topology and not self.label
 
 
 class SubGroupSpec(Spec, frozen=True):
@@ -281,6 +289,8 @@ class Condition(Spec, frozen=True):
     transition_id: str = ""
     last_transition: float = 0.0
     node_pool: str = ""
+    observed_generation: int = 0
+    """The generation of the object that it tells of; 0: unknown."""
 
 
 class JobSpec(Spec, frozen=True):
@@ -336,6 +346,14 @@ class JobSpec(Spec, frozen=True):
     shadow: bool = False
     """Made in memory for pods without a group; never written to the API server."""
     owner: tuple[str, str, str] | None = None
+    composite: str = ""
+    """The group of groups that it belongs to, by name in its namespace; empty: none."""
+    disrupted_together: bool = False
+    """Its pods may only be preempted all together."""
+    preemption_policy: str = ""
+    """`Never`: nothing is evicted for it. Empty: its pods say so."""
+    generation: int = 0
+    """Of the object, as the API counts changes of its spec."""
 
 
 class QueueShare(Spec, frozen=True):

@@ -15,7 +15,7 @@ from navarch.apis.registry import KINDS
 from navarch.apis.upstream.podgroups import group_of
 from navarch.live.cache.assumed_pods import AssumedPods
 from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.model.spec import Condition, JobSpec
+from navarch.model.spec import Condition, JobSpec, TopologyDemand
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.testing.builders import node
@@ -72,7 +72,7 @@ def test_its_own_priority_counts_where_it_has_one() -> None:
     """Admission resolves the class and writes the value beside it."""
     job = group(**GANG, priorityClassName="high", priority=100)
     assert (job.priority_class, job.default_priority, job.priority_of_tasks) == ("high", 100, False)
-    assert not group(**GANG, priority=0).priority_of_tasks
+    assert group(**GANG, priority=0).priority_of_tasks, "what admission writes where no class is named"
 
 
 @pytest.mark.parametrize(("version", "kind"), [("v1alpha2", "PodGroupScheduled"), ("v1beta1", "PodGroupInitiallyScheduled")])
@@ -98,17 +98,36 @@ def test_its_condition_is_what_the_last_cycle_found(version: str, kind: str) -> 
         ({"schedulingPolicy": {"gang": {"minCount": 0}}}, "spec.schedulingPolicy.gang.minCount: found 0, expected 1 or more"),
         ({"schedulingPolicy": {"gang": {"minCount": "all"}}}, "spec.schedulingPolicy.gang.minCount: found 'all', expected a whole"),
         (
-            {**GANG, "schedulingConstraints": {"topology": [{"key": "rack"}]}},
-            "spec.schedulingConstraints.topology: found [{'key': 'rack'}], expected nothing: groups of this API are not kept within",
+            {**GANG, "schedulingConstraints": {"topology": [{"key": "rack"}, {"key": "zone"}]}},
+            "spec.schedulingConstraints.topology: found 2 constraints, expected one at most",
         ),
-        ({**GANG, "resourceClaims": [{"name": "c"}]}, "spec.resourceClaims: found [{'name': 'c'}], expected nothing: claims"),
-        ({**GANG, "parentCompositePodGroupName": "p"}, "spec.parentCompositePodGroupName: found 'p', expected nothing: groups"),
+        (
+            {**GANG, "schedulingConstraints": {"topology": [{}]}},
+            "spec.schedulingConstraints.topology[0].key: found nothing, expected the key of a node label",
+        ),
+        ({**GANG, "disruptionMode": "Some"}, "spec.disruptionMode: found 'Some', expected single or all"),
+        ({**GANG, "disruptionMode": {"single": {}, "all": {}}}, "spec.disruptionMode: found {'all': {}, 'single': {}}, expected"),
+        ({**GANG, "parentCompositePodGroupName": "p"}, "spec.parentCompositePodGroupName: found 'p', expected nothing: only kube"),
     ],
 )
 def test_what_cannot_be_followed_is_set_aside(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(ObjectError) as caught:
         group(**spec)
     assert f"PodGroup team/g: {message}" in str(caught.value)
+
+
+def test_constraints_of_a_group_are_read() -> None:
+    job = group(
+        **GANG,
+        schedulingConstraints={"topology": [{"key": "rack"}]},
+        disruptionMode="PodGroup",
+        preemptionPolicy="Never",
+        resourceClaims=[{"name": "c", "resourceClaimName": "shared"}],
+    )
+    assert job.topology == TopologyDemand(label="rack") and job.disrupted_together and job.preemption_policy == "Never"
+    assert group("v1beta1", **GANG, disruptionMode={"all": {}}).disrupted_together
+    assert not group("v1beta1", **GANG, disruptionMode={"single": {}}).disrupted_together
+    assert not group(**GANG).disrupted_together and group(**GANG).topology is None
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_one_task_of_each_job_moves_and_is_taken_back_job_by_job() -> None:
     session = world()
     run, wait = job_in(session, "run"), job_in(session, "wait")
     statement, tasks = session.statement(), rows(session, "wait-0", "wait-1")
-    assert not statement.allocate_each([wait, wait], tasks, [1, 1], session.class_of(tasks[0]))
+    assert not statement.allocate_each([wait, wait], tasks, [1, 1], [session.class_of(tasks[0])] * 2)
     assert session.nodes.used[0].tolist() == [4000, 2000]
     assert session.node[tasks].tolist() == [1, 1]
     assert (wait.counts[TaskStatus.ALLOCATED], run.counts[TaskStatus.ALLOCATED]) == (2, 0)

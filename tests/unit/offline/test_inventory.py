@@ -212,6 +212,6 @@ def test_a_kind_of_another_api_with_a_known_name_is_counted_and_not_read() -> No
 
 
 def test_the_api_group_of_every_kept_kind_is_known() -> None:
-    groups = ("", "apps", "node.k8s.io", "resource.k8s.io", "shard.volcano.sh", "storage.k8s.io")
+    groups = ("", "apps", "node.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "shard.volcano.sh", "storage.k8s.io")
     versions = [f"{group}/v1".removeprefix("/") for group in groups]
     assert [kind for kind in sorted(KEPT | LOOKED_UP) if not any(is_of_its_group(version, kind) for version in versions)] == []

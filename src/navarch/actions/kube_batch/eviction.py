@@ -13,6 +13,7 @@ from functools import cmp_to_key
 import numpy as np
 
 from navarch.actions.job_queues import JobHeap, QueueHeap, Turns, takes_part, waiting_tasks
+from navarch.actions.preemptor_eligibility import keeps_to_label
 from navarch.engine.action import Action
 from navarch.engine.job import Job
 from navarch.engine.placement.shared_devices import shares_devices
@@ -35,7 +36,7 @@ class CoveringEviction(Action):
         self.tasks: dict[int, list[int]] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
-            if takes_part(session, job):
+            if takes_part(session, job) and not keeps_to_label(job):
                 self.tasks[job.row] = session.sorted_tasks(waiting_tasks(session, job, best_effort=None), reverse=True)
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         return jobs

@@ -1,9 +1,9 @@
-"""A `scheduling.k8s.io` group in one turn, as kube-scheduler's workload cycle takes it: whole, or not at all.
+"""`scheduling.k8s.io` groups in one turn each, as kube-scheduler's workload cycle takes them: whole, or not at all.
 
-The group stands in the queue where its most important, oldest waiting pod stands. Its pods are placed one after the other by the usual
-filters and scores, each with the ones before it in place. A pod that finds no node does not fail the group while the minCount can
-still be reached. If it is reached, what was placed is kept, and the other pods are refused on their own. If not, everything is taken
-back and every pod is told the group's shortage. Nothing is evicted for a group.
+A group stands in the queue where its most important, oldest waiting pod stands; a group of groups where its first group does.
+`group_placement` finds the nodes. If the minimum is reached, what was placed is kept, and the other pods are refused on their own. If
+not, everything is taken back, every pod is told the group's shortage, and less important pods may be evicted for the group as a whole
+(`group_preemption`).
 """
 
 from __future__ import annotations
@@ -11,36 +11,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from navarch.actions.kube_scheduler.group_placement import GroupPlacement, StatementBoard
+from navarch.actions.kube_scheduler.group_preemption import UNDER_WAY, GroupPreemption, GroupVictims
+from navarch.actions.kube_scheduler.group_tree import GANG_API, GroupNode, GroupTrees, scheduled
+from navarch.actions.kube_scheduler.victim_units import VictimUnits
 from navarch.engine.job import Job
 from navarch.engine.placement.fit_errors import FitErrors
-from navarch.engine.statement import Statement
-from navarch.model.status import IS_ALLOCATED
+from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
     from navarch.actions.kube_scheduler.schedule import Schedule
 
-GANG_API = "upstream"
 TOO_FEW = "waiting for minCount pods from a gang to appear in scheduling queue"
 
 
 class GangCycle:
-    def __init__(self, action: Schedule) -> None:
+    def __init__(self, action: Schedule, trees: GroupTrees, units: VictimUnits) -> None:
         self.action = action
         self.session = action.session
+        self._trees = trees
         self._on: dict[str, bool] = {}
         self._other: dict[str, None] = {}
         """Groups with a minimum that are not treated as gangs."""
+        self._rows: dict[int, list[int]] = {}
+        """Job -> its waiting pods, in their order."""
+        self._units = units
 
     def is_gang(self, row: int) -> bool:
         job = self.session.job_of(row)
-        if job is None or job.spec.min_member <= 1:
+        if job is None:
             return False
-        if job.spec.dialect == GANG_API and self._enabled(row):
-            return True
-        self._other[job.key] = None
+        if job.spec.dialect == GANG_API and self.enabled(row):
+            return job.spec.min_member > 1 or job.spec.topology is not None or bool(job.spec.composite)
+        if job.spec.min_member > 1:
+            self._other[job.key] = None
         return False
 
-    def _enabled(self, row: int) -> bool:
+    def enabled(self, row: int) -> bool:
+        """Whether the profile of the pod has GangScheduling."""
         profile = self.session.class_of(row).profile
         found = self._on.get(profile)
         if found is None:
@@ -48,17 +56,18 @@ class GangCycle:
         return found
 
     def turns(self, waiting: list[int]) -> Iterator[list[int]]:
-        """Pods in their order: those of a gang together at the place of its first, the others in stretches between gangs."""
-        gangs: dict[int, list[int]] = {}
+        """Pods in their order: those of a root group together at the place of its first, the others in stretches between groups."""
+        groups: dict[int, list[int]] = {}
         for row in waiting:
             if self.is_gang(row):
-                gangs.setdefault(self._job(row).row, []).append(row)
+                self._rows.setdefault(self._job(row).row, []).append(row)
+                groups.setdefault(id(self._root(row)), []).append(row)
         stretch: list[int] = []
         for row in waiting:
             if not self.is_gang(row):
                 stretch.append(row)
                 continue
-            members = gangs.pop(self._job(row).row, None)
+            members = groups.pop(id(self._root(row)), None)
             if members is not None:
                 if stretch:
                     yield stretch
@@ -68,29 +77,33 @@ class GangCycle:
             yield stretch
 
     def place(self, rows: list[int]) -> None:
-        session, job = self.session, self._job(rows[0])
-        scheduled = sum(1 for task in job.tasks if IS_ALLOCATED[session.status[task]])
-        least, left, placed = job.spec.min_member, len(rows), 0
-        if scheduled + left < least:
-            self._refuse_all(rows, TOO_FEW)
+        session, root = self.session, self._root(rows[0])
+        problem = root.problem or self._lacks(root)
+        if problem:
+            self._refuse_all(rows, problem)
             return
         statement = session.statement()
-        failed: dict[int, FitErrors] = {}
+        board = StatementBoard(self.action, statement)
+        found = GroupPlacement(self.action, board, self._waiting).place(root)
+        if not found.message:
+            statement.commit()
+            for row, errors in found.refused.items():
+                self.action.refuse(row, errors)
+            for row, message in found.failed.items():
+                self.action.refuse(row, FitErrors(len(session.nodes), message=message))
+            return
+        message = found.message
+        victims = self._preempt(root, rows)
+        if isinstance(victims, GroupVictims):
+            self._evict(root, rows, victims)
+            message = f"{message}, found a placement for podgroup, preempting {len(victims.victims)} victims"
+        elif victims:
+            message = f"{message}, preemption: {victims}"
+            if victims != UNDER_WAY:
+                for row in rows:
+                    self.action.nominations.drop(row)
         for row in rows:
-            left -= 1
-            errors = self._try(statement, job, row)
-            if errors is None:
-                placed += 1
-                continue
-            failed[row] = errors
-            if scheduled + placed + left < least:
-                self._take_back(statement, job)
-                shortage = f"minCount ({least}) cannot be satisfied: {scheduled + placed} scheduled, {left} remaining"
-                self._refuse_all(rows, f"{shortage}: {errors.message}")
-                return
-        self._keep(statement)
-        for row, errors in failed.items():
-            self.action.refuse(row, errors)
+            self.action.refuse(row, FitErrors(len(session.nodes), message=found.failed.get(row, message)))
 
     def announced(self) -> list[str]:
         """A word on groups that are no gangs under this policy."""
@@ -100,40 +113,51 @@ class GangCycle:
         others = f" and {len(self._other) - 1} more" if len(self._other) > 1 else ""
         return [f"{first}{others}: under kube-scheduler's rules a group is a gang only with scheduling.k8s.io and GangScheduling"]
 
+    def _lacks(self, root: GroupNode) -> str:
+        """Why the pods that exist are too few for the group to be tried; empty: they are enough."""
+        if self._has_quorum(root):
+            return ""
+        return TOO_FEW if root.job is not None else f'waiting for composite pod group "{root.name}" tree to meet quorum'
+
+    def _has_quorum(self, node: GroupNode) -> bool:
+        if node.job is None:
+            return sum(self._has_quorum(child) for child in node.children) >= node.minimum
+        return len(scheduled(self.session, node)) + len(self._waiting(node)) >= node.minimum
+
+    def _preempt(self, root: GroupNode, rows: list[int]) -> GroupVictims | str:
+        """Empty: the profile does not preempt."""
+        profile = self.session.class_of(rows[0]).profile
+        if not self.action.given_for(profile).flag("preemption"):
+            return ""
+        return GroupPreemption(self.action, self._units, self._waiting).find(root, rows)
+
+    def _evict(self, root: GroupNode, rows: list[int], found: GroupVictims) -> None:
+        """Evict the victims and nominate the pods. The victims hold their resources until they are gone."""
+        session = self.session
+        job = self._job(rows[0])
+        message = f"Preempted by podgroup {root.uid} on node cluster"
+        statement = session.statement()
+        for victim in found.victims:
+            if session.status[victim] != TaskStatus.RELEASING:
+                statement.evict(victim, for_=job.key, reason="preempt", message=message, holds_node=True)
+        for row, node in found.pairs:
+            statement.nominate(row, node)
+        statement.commit()
+        for row, node in found.pairs:
+            self.action.nominations.drop_lesser(node, session.task(row).pod_priority)
+            self.action.nominations.put(row, node)
+        self.action.changed()
+
+    def _waiting(self, node: GroupNode) -> list[int]:
+        return [] if node.job is None else self._rows.get(node.job.row, [])
+
+    def _root(self, row: int) -> GroupNode:
+        return self._trees.leaf(self._job(row)).root
+
     def _job(self, row: int) -> Job:
         job = self.session.job_of(row)
         assert job is not None
         return job
-
-    def _try(self, statement: Statement, job: Job, row: int) -> FitErrors | None:
-        """Give the pod a node, or say why none takes it."""
-        session = self.session
-        task = session.class_of(row)
-        attempt, _ = self.action.look(task, row)
-        node = attempt.node
-        if node < 0 and attempt.feasible.any():
-            node = session.view(task).choose_in(attempt.feasible, 1)[0]
-        if node >= 0:
-            statement.allocate(job, [row], [node], task)
-            self.action.changed()
-            return None
-        size = len(session.nodes)
-        attempt.errors.message = attempt.rejection if not size else attempt.errors.available_text(size, attempt.rejection)
-        return attempt.errors
-
-    def _take_back(self, statement: Statement, job: Job) -> None:
-        """Every pod is told the group's shortage, so none is told that it could have run."""
-        undone = dict(job.last_undone)
-        statement.discard()
-        job.last_undone.clear()
-        job.last_undone.update(undone)
-        self.action.changed()
-
-    def _keep(self, statement: Statement) -> None:
-        for operation in statement.operations:
-            for row in operation.tasks:
-                self.action.nominations.drop(row)
-        statement.commit()
 
     def _refuse_all(self, rows: list[int], message: str) -> None:
         for row in rows:

@@ -17,6 +17,7 @@ import numpy as np
 
 from navarch.actions.kube_scheduler.nominations import Nominations
 from navarch.actions.kube_scheduler.reprieve import OFFSET, Reprieve, VictimSearch
+from navarch.actions.kube_scheduler.victim_units import VictimUnit, VictimUnits, split_by_budget
 from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.points.protocols import PreemptionReview
 from navarch.engine.session import Session
@@ -59,8 +60,16 @@ class NodeRefusal:
 
 
 class PodPreemption:
-    def __init__(self, session: Session, nominations: Nominations, percentage: int = 10, absolute: int = 100) -> None:
+    def __init__(
+        self,
+        session: Session,
+        nominations: Nominations,
+        percentage: int = 10,
+        absolute: int = 100,
+        units: VictimUnits | None = None,
+    ) -> None:
         self.session = session
+        self.units = VictimUnits(session, None) if units is None else units
         self.nominations = nominations
         self.percentage = percentage
         self.absolute = absolute
@@ -87,7 +96,7 @@ class PodPreemption:
     def find(self, row: int, potential: BoolArray) -> Candidate | NoCandidate:
         """The best candidate among the nodes that an eviction could open, or why there is none."""
         nodes = np.flatnonzero(potential).tolist()
-        if not self.reprieve.outranks_anyone(self.session.task(row).pod_priority):
+        if not self.units.any_group and not self.reprieve.outranks_anyone(self.session.task(row).pod_priority):
             return self._no_candidate({NO_VICTIMS: len(nodes)}, len(nodes))
         wanted = min(len(nodes), max(self.absolute, len(nodes) * self.percentage // 100))
         if wanted < len(nodes):
@@ -144,6 +153,8 @@ class PodPreemption:
         return sorted(there, key=lambda task: importance(session.task(task), session.now))
 
     def dry_run(self, row: int, node: int) -> Candidate | NodeRefusal:
+        if self.units.any_group:
+            return self._dry_run_units(row, node)
         lesser = self.lesser_on(row, node)
         if not lesser:
             return NodeRefusal((NO_VICTIMS,))
@@ -168,6 +179,45 @@ class PodPreemption:
         if not victims:
             return self._unneeded(node)
         return Candidate(node, tuple(t for t in lesser if t in set(victims)), violations)
+
+    def _dry_run_units(self, row: int, node: int) -> Candidate | NodeRefusal:
+        """As `dry_run` where groups may go together: a group with a pod on this node goes or stays with all its pods elsewhere."""
+        session, nominations = self.session, self.nominations
+        lesser = self._lesser_units(row, node)
+        if not lesser:
+            return NodeRefusal((NO_VICTIMS,))
+        view = session.view(session.class_of(row))
+        with WhatIf(session) as trial:
+            for unit in lesser:
+                for task in unit.rows:
+                    trial.remove(task, int(session.node[task]))
+            if not nominations.admits(view, row, node):
+                return NodeRefusal(tuple(nominations.refusal_at(view, row, node)[0]))
+            violating, others = split_by_budget(session, lesser)
+            victims: list[VictimUnit] = []
+            violations = 0
+            for units in (violating, others):
+                for unit in units:
+                    for task in unit.rows:
+                        trial.add(task, int(session.node[task]))
+                    if nominations.admits(view, row, node):
+                        continue
+                    for task in unit.rows:
+                        trial.remove(task, int(session.node[task]))
+                    victims.append(unit)
+                    violations += units is violating
+        if not victims:
+            return self._unneeded(node)
+        victims.sort(key=lambda unit: unit.importance)
+        return Candidate(node, tuple(task for unit in victims for task in unit.rows), violations)
+
+    def _lesser_units(self, row: int, node: int) -> list[VictimUnit]:
+        session, own = self.session, self.session.task(row).pod_priority
+        there = [task for task in session.residents.on(node) if ON_NODE[session.status[task]]]
+        found = dict.fromkeys(self.units.of(task) for task in there)
+        protected = session.shared(ProtectedPods)
+        free = (unit for unit in found if protected.rows is None or not any(protected.has(task) for task in unit.rows))
+        return sorted((unit for unit in free if unit.priority < own), key=lambda unit: unit.importance)
 
     def split_by_budget(self, tasks: Sequence[int]) -> tuple[list[int], list[int]]:
         """(tasks whose eviction breaks a disruption budget, the others), each in the order given."""
@@ -200,7 +250,7 @@ class PodPreemption:
 
     def applies_at_once(self, row: int) -> bool:
         """Whether only resources decide, so that the search can run over all nodes together."""
-        if self.session.snapshot.budgets or self.session.implementing(PreemptionReview):
+        if self.session.snapshot.budgets or self.units.any_group or self.session.implementing(PreemptionReview):
             return False
         return self.reprieve.applies(self.session.class_of(row))
 

@@ -3,7 +3,8 @@
 Pods are ordered by priority, age and name. Equal neighbours are placed in one step. A pod that finds no node may preempt before the
 next pod is tried: its victims hold their resources until they are gone, and the pod is nominated for the node. Queues and shares have
 no effect here. Where the profile has GangScheduling, the pods of a `scheduling.k8s.io` group are tried together and start only if its
-minCount is reached (`gang_cycle`). Groups of other APIs are no gangs here; a warning of the cycle says so.
+minCount is reached, and the group may preempt as a whole (`gang_cycle`). Groups of other APIs are no gangs here; a warning of the
+cycle says so.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from itertools import groupby
 import numpy as np
 
 from navarch.actions.kube_scheduler.gang_cycle import GangCycle
+from navarch.actions.kube_scheduler.group_tree import GANG_API, GroupTrees
 from navarch.actions.kube_scheduler.nominations import Nominations
 from navarch.actions.kube_scheduler.preemption import Candidate, NoCandidate, PodPreemption
+from navarch.actions.kube_scheduler.victim_units import VictimUnits
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument, Arguments
 from navarch.engine.node_functions import NodeFilter, Rejection, TaskClass, first_rejection
@@ -103,7 +106,9 @@ class Schedule(Action):
         """Where the search for feasible nodes starts, when not all are looked for."""
         self._failures: dict[tuple[int, int, str], FitErrors] = {}
         """What classes of pods failed with since the last placement or preemption."""
-        gangs = GangCycle(self)
+        trees = GroupTrees(session)
+        self.units = VictimUnits(session, trees if self._any_gangs() else None)
+        gangs = GangCycle(self, trees, self.units)
         for rows in gangs.turns(self._waiting()):
             if gangs.is_gang(rows[0]):
                 gangs.place(rows)
@@ -111,6 +116,11 @@ class Schedule(Action):
             for task, run in self._runs(rows):
                 self._place(task, run)
         session.record.warnings += gangs.announced()
+        trees.dissolve()
+
+    def _any_gangs(self) -> bool:
+        """Whether some profile has GangScheduling."""
+        return self.given.flag("gangs") or any(self.given_for(profile).flag("gangs") for profile in self.session.policy.profiles)
 
     def _settings_of(self, task: TaskClass) -> ProfileSettings:
         found = self._settings.get(task.profile)
@@ -131,6 +141,7 @@ class Schedule(Action):
             self.nominations,
             given.integer("minCandidateNodesPercentage"),
             given.integer("minCandidateNodesAbsolute"),
+            units=self.units,
         )
         filters, plain = session.functions[profile].filters, NodeFilter
         return ProfileSettings(
@@ -147,10 +158,17 @@ class Schedule(Action):
         waiting = np.flatnonzero(tasks.alive & (session.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
         waiting = waiting[session.snapshot.jobs.taking_part[tasks.job[waiting]]]
         pods = [(row, spec) for row in waiting.tolist() if not (spec := session.task(row)).deleting]
-        pods.sort(key=lambda pod: (-pod[1].pod_priority, pod[1].created, pod[1].namespace, pod[1].name))
+        pods.sort(key=lambda pod: (-self._queue_priority(pod[0]), pod[1].created, pod[1].namespace, pod[1].name))
         keys = session.snapshot.jobs.keys
         session.tried.update(dict.fromkeys(keys[number] for number in tasks.job[[row for row, _ in pods]].tolist()))
         return [row for row, _ in pods if session.job_of(row) is not None]
+
+    def _queue_priority(self, row: int) -> int:
+        """The priority by which the pod stands in the queue: that of its group, where the group has one."""
+        job = self.session.job_of(row)
+        if job is not None and job.spec.dialect == GANG_API and not job.spec.priority_of_tasks:
+            return job.priority
+        return self.session.task(row).pod_priority
 
     def _runs(self, pods: list[int]) -> Iterator[tuple[TaskClass, list[int]]]:
         """Pods in their order, equal neighbours together."""
@@ -204,9 +222,10 @@ class Schedule(Action):
         """What failed before may succeed now."""
         self._failures.clear()
 
-    def look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
-        """The feasible nodes of the pod now, and how many equal pods may be placed before filtering again."""
-        attempt, together = self._look(task, row)
+    def look(self, task: TaskClass, row: int, within: BoolArray | None = None) -> tuple[Attempt, int]:
+        """The feasible nodes of the pod now, and how many equal pods may be placed before filtering again. `within`: only these
+        nodes exist for it."""
+        attempt, together = self._look(task, row, within)
         for plugin in self.session.implementing(FeasibleNodes):
             if attempt.failed or not (attempt.node >= 0 or attempt.feasible.any()):
                 break
@@ -231,7 +250,7 @@ class Schedule(Action):
         final[[row for row, (_, hopeless) in answer.refusals.items() if hopeless]] = True
         return Attempt(_NOWHERE, FitErrors(size, dict(sorted(counts.items())), final))
 
-    def _look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
+    def _look(self, task: TaskClass, row: int, within: BoolArray | None) -> tuple[Attempt, int]:
         session = self.session
         size = len(session.nodes)
         if not size:
@@ -243,6 +262,8 @@ class Schedule(Action):
             errors = FitErrors(size, unresolvable=everywhere, undone_by=tuple(dict.fromkeys((*ROOM, *undone_by))))
             return Attempt(_NOWHERE, errors, rejection.message, failed=rejection.error), 1
         rows, which = self._named(task)
+        if rows is not None and within is not None:
+            rows = [each for each in rows if within[each]]
         if rows is not None and len(rows) == 1 and self.nominations.node_of(row) is None:
             if not self.nominations.expected(row, rows[0]) and self._takes(task, rows[0]):
                 return Attempt(_NOWHERE, FitErrors(0), node=rows[0]), 1
@@ -252,12 +273,16 @@ class Schedule(Action):
             named[rows] = True
         view = session.view(task)
         nominated = self.nominations.node_of(row)
+        if nominated is not None and within is not None and not within[nominated]:
+            nominated = None
         if nominated is not None and (named is None or named[nominated]) and self.nominations.admits(view, row, nominated):
             return Attempt(_NOWHERE, FitErrors(0), node=nominated), 1
         feasible = view.feasible() if named is None else view.feasible() & named
+        if within is not None:
+            feasible = feasible & within
         feasible, looked_at = self.nominations.respected(view, row, feasible)
         if not feasible.any():
-            return Attempt(feasible, self._errors(view, row, named, which)), 1
+            return Attempt(feasible, self._errors(view, row, named, which, within)), 1
         limit = self._settings_of(task).limit
         if limit < size:
             feasible = self._sample(feasible, limit)
@@ -322,10 +347,12 @@ class Schedule(Action):
 
     # failing
 
-    def _errors(self, view: ClassView, row: int, named: BoolArray | None, which: list[str]) -> FitErrors:
+    def _errors(self, view: ClassView, row: int, named: BoolArray | None, which: list[str], within: BoolArray | None) -> FitErrors:
         """Why every node refuses: nodes that the pod does not name, nodes with nominated pods, and the rest."""
         size = len(self.session.nodes)
         among = np.ones(size, dtype=bool) if named is None else named
+        if within is not None:
+            among, size = among & within, int(within.sum())
         counts, promised, unresolvable = self.nominations.refusals(view, row, among)
         rest = view.explain(resources=False, within=among & ~promised)
         counts.update(rest.nodes)
@@ -333,7 +360,7 @@ class Schedule(Action):
         if outside:
             counts[f"node(s) didn't satisfy plugin(s) [{' '.join(which)}]"] = outside
         hopeless = unresolvable | rest.unresolvable | ~among
-        return FitErrors(size, dict(sorted(counts.items())), hopeless, undone_by=rest.undone_by)
+        return FitErrors(len(hopeless), dict(sorted(counts.items())), hopeless, undone_by=rest.undone_by)
 
     def _key(self, task: TaskClass, row: int) -> tuple[int, int, str]:
         spec = self.session.task(row)

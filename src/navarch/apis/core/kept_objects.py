@@ -71,7 +71,13 @@ class SelectingObject(KubeObject, frozen=True):
 
 
 _SELECTING = frozenset({"ReplicaSet", "ReplicationController", "Service", "StatefulSet"})
-NAMESPACED = _SELECTING | {"CSIStorageCapacity", "PersistentVolumeClaim", "ResourceClaim", "ResourceClaimTemplate"}
+NAMESPACED = _SELECTING | {
+    "CSIStorageCapacity",
+    "CompositePodGroup",
+    "PersistentVolumeClaim",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+}
 """Kept kinds whose objects have a namespace."""
 
 
@@ -80,6 +86,7 @@ _GROUPS: Mapping[str, frozenset[str]] = {
     "apps": frozenset({"ReplicaSet", "StatefulSet"}),
     "node.k8s.io": frozenset({"RuntimeClass"}),
     "resource.k8s.io": frozenset({"DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}),
+    "scheduling.k8s.io": frozenset({"CompositePodGroup"}),
     "shard.volcano.sh": frozenset({"NodeShard"}),
     "storage.k8s.io": frozenset({"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"}),
 }

@@ -53,6 +53,7 @@ class Metadata(Part, frozen=True):
     creation_timestamp: datetime.datetime | None = None
     deletion_timestamp: datetime.datetime | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
+    generation: int | None = None
 
     @property
     def created(self) -> float:

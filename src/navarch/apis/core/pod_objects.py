@@ -29,10 +29,15 @@ class ContainerPort(Part, frozen=True):
     protocol: str | None = None
 
 
+class RestartRule(Part, frozen=True):
+    action: str | None = None
+
+
 class Container(Part, frozen=True):
     name: str = ""
     image: str | None = None
     restart_policy: str | None = None
+    restart_policy_rules: tuple[RestartRule, ...] | None = None
     resources: ResourceRequirements | None = None
     ports: tuple[ContainerPort, ...] | None = None
 
@@ -218,6 +223,7 @@ class PodSpec(Part, frozen=True):
     preemption_policy: str | None = None
     runtime_class_name: str | None = None
     host_network: bool | None = None
+    host_users: bool | None = None
     restart_policy: str | None = None
     termination_grace_period_seconds: Int64 | None = None
     active_deadline_seconds: Int64 | None = None

@@ -15,7 +15,6 @@ import msgspec
 from navarch.apis.admission.admission import AdmissionContext, admit_in_place, default_tolerations
 from navarch.apis.admission.pod_defaults import default_pod, qos_class
 from navarch.apis.core.card_requests import card_request
-from navarch.apis.core.extended_requests import extended_requests
 from navarch.apis.core.pod_objects import Container, Pod, PodSpec, Volume
 from navarch.apis.core.requests import (
     burst_limits,
@@ -27,7 +26,9 @@ from navarch.apis.core.requests import (
     rounded,
     scoring_request,
 )
+from navarch.apis.core.required_features import required_features
 from navarch.apis.core.selection import node_affinity, pod_affinity, spread_constraint, toleration
+from navarch.apis.devices.extended_requests import extended_requests
 from navarch.apis.errors import ObjectError
 from navarch.model.quantity import QuantityError
 from navarch.model.spec import DeviceRequest, HostPort, Shape, VolumeUse
@@ -84,6 +85,7 @@ class ShapeReader:
                 affinity,
                 spec.tolerations,
                 spec.host_network,
+                spec.host_users,
                 spec.runtime_class_name,
                 elsewhere,
                 resized,
@@ -153,6 +155,7 @@ class ShapeReader:
             exclusive_cpus=exclusive_cpus(spec) if qos == "Guaranteed" else (),
             namespace=namespace if near or spread or use or claims else "",
             hints=hints,
+            features=required_features(spec),
         )
 
     def _admitted(self, pod: Pod, spec: dict[str, Any]) -> dict[str, Any]:

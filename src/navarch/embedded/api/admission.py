@@ -6,7 +6,13 @@ look-up tables are kept and made anew only when one of those objects changes.
 
 from __future__ import annotations
 
-from navarch.apis.admission.admission import NOT_READY, AdmissionContext, admit_in_place, default_priority_class
+from navarch.apis.admission.admission import (
+    NOT_READY,
+    SYSTEM_PRIORITY_CLASSES,
+    AdmissionContext,
+    admit_in_place,
+    default_priority_class,
+)
 from navarch.embedded.api.errors import forbidden, not_found
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.quotas import Quotas
@@ -16,6 +22,7 @@ from navarch.embedded.storage.store import Store
 from navarch.object_types import Manifest
 
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+POD_GROUPS = "podgroups.scheduling.k8s.io"
 LOOKED_UP = (PRIORITY_CLASSES, "runtimeclasses.node.k8s.io", "storageclasses.storage.k8s.io", "limitranges")
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
@@ -57,6 +64,8 @@ class Admission:
             self._taint(obj)
         elif kind.resource == PRIORITY_CLASSES:
             self._one_default(obj)
+        elif kind.resource == POD_GROUPS:
+            self._group_priority(name, obj)
         self.quotas.admit(kind, obj, options.dry_run)
 
     def on_update(self, kind: Kind, obj: Manifest, old: Manifest) -> None:
@@ -88,6 +97,21 @@ class Admission:
         taint = {"key": NOT_READY, "effect": "NoSchedule"}
         if not any(each.get("key") == NOT_READY and each.get("effect") == "NoSchedule" for each in taints):
             taints.append(taint)
+
+    def _group_priority(self, name: str, group: Manifest) -> None:
+        """The priority of a PodGroup from its class, the default class, or 0."""
+        spec, classes = group.setdefault("spec", {}), self.context.priority_classes
+        named, default = spec.get("priorityClassName") or "", default_priority_class(classes)
+        if not named and default is not None:
+            named = spec["priorityClassName"] = default["metadata"]["name"]
+        if named and named not in classes and named not in SYSTEM_PRIORITY_CLASSES:
+            raise forbidden(POD_GROUPS, name, f"no PriorityClass with name {named} was found")
+        found = classes.get(named)
+        priority = SYSTEM_PRIORITY_CLASSES.get(named, 0) if found is None else int(found.get("value", 0))
+        if spec.get("priority") not in (None, priority):
+            given = f"priority set in the pod group ({spec['priority']}) must match the priority computed ({priority})"
+            raise forbidden(POD_GROUPS, name, f"{given} based on the priority class set in the spec")
+        spec["priority"] = priority
 
     def _one_default(self, obj: Manifest) -> None:
         if not obj.get("globalDefault"):

@@ -28,6 +28,8 @@ from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from navarch.engine.session import Session
 
+_FITS = np.int64(-(1 << 62))
+"""An amount that fits into whatever is free."""
 _LADDER = 32
 """Steps of a node's ladder that are computed at once when a run fills it."""
 _FIRST_STEPS = 3
@@ -66,6 +68,11 @@ class ClassView:
                 shared = self.devices.dims if self.devices is not None else []
                 self.dims = np.setdiff1d(np.arange(len(asked)), shared)
         self.need: IntArray = (task.request - session.slack)[self.dims, None]
+        self._claimable: BoolArray | None = None
+        """Which of the resources devices may serve; None: none of them."""
+        if session.claimable_dims:
+            found = np.isin(self.dims, list(session.claimable_dims))
+            self._claimable = found[:, None] if found.any() else None
         size = len(nodes)
         hard_shard = session.shard if session.shard_is_hard else None
         self.static: BoolArray = np.ones(size, dtype=bool) if hard_shard is None else hard_shard.copy()
@@ -85,7 +92,7 @@ class ClassView:
         self.idle: BoolArray = np.empty(size, dtype=bool)
         self.future: BoolArray = np.empty(size, dtype=bool)
         self.score: FloatArray = np.empty(size)
-        self.possible, self.idle, self.future, self.score = self._judge(nodes)
+        self.possible, self.idle, self.future, self.score = self.judge(nodes)
         self.read = len(nodes.changed)
         self._fixed: BoolArray | None = None
         self._merits: tuple[float, FloatArray] | None = None
@@ -100,12 +107,14 @@ class ClassView:
         self._standing: NodeRanking | None = None
         self._singles = 0
 
-    def _judge(self, at: Figures, rows: Rows | slice | None = None) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
+    def judge(self, at: Figures, rows: Rows | slice | None = None) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
         """Row answers for any columns: passes filters, fits idle resources, fits future idle resources, plain score. `rows`: the
         node rows of the columns, where they differ from those of `at`."""
         task, dims, need = self.task, self.dims, self.need
         rows = at.rows if rows is None else rows
         free = at.allocatable[dims] - at.used[dims]
+        if self._claimable is not None:
+            need = np.where(self._claimable & (at.allocatable[dims] == 0), _FITS, need)
         idle: BoolArray = np.all(need <= free, axis=0)
         if self.session.semantics.releasing_is_apart:
             future: BoolArray = idle | np.all(need <= at.releasing[dims] - at.pipelined[dims], axis=0)
@@ -127,14 +136,15 @@ class ClassView:
             score = score + s.weight * s.raw(task, at)
         return possible, idle, future, score
 
-    def refresh(self) -> None:
-        """Update the rows that the change log names since the last update."""
+    def refresh(self, *, look_ahead: bool = True) -> None:
+        """Update the rows that the change log names since the last update. `look_ahead`: single tasks follow, so that answers about
+        their next figures are worth computing."""
         nodes = self.session.nodes
         log = nodes.changed
         if self.read == len(log):
             return
         unread, self.read = log[self.read :], len(log)
-        if self._foretells and len(unread) <= _UNREAD:
+        if look_ahead and self._foretells and len(unread) <= _UNREAD:
             few = {row for part in unread for row in part.tolist()}
             answers = self._foretell(few) if len(few) <= FEW else []
             if answers:
@@ -145,20 +155,27 @@ class ClassView:
                 self._foretells = False
         rows = unread[0] if len(unread) == 1 else np.unique(np.concatenate(unread))
         at = nodes.at(rows)
-        possible, idle, future, score = self._judge(at)
-        self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = possible, idle, future, score
-        if self._merits is not None:
-            self._merits[1][rows] = self._merit(rows, self._merits[0])
-        if self._standing is not None and not self._standing.repair(rows, possible & idle & future, score):
-            self._standing = None
+        self._put(rows, *self.judge(at))
         for number, scorer in enumerate(self.normalised):
             if scorer.scope is Scope.ROW:
                 self.raw[number][rows] = scorer.raw(self.task, at)
                 self.normal[number] = None
 
+    def adopt(self, rows: Rows, possible: BoolArray, idle: BoolArray, future: BoolArray, score: FloatArray) -> None:
+        """Answers about all rows that the change log names since the last update, where a run has computed them already."""
+        self.read = len(self.session.nodes.changed)
+        self._put(rows, possible, idle, future, score)
+
+    def _put(self, rows: Rows, possible: BoolArray, idle: BoolArray, future: BoolArray, score: FloatArray) -> None:
+        self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = possible, idle, future, score
+        if self._merits is not None:
+            self._merits[1][rows] = self._merit(rows, self._merits[0])
+        if self._standing is not None and not self._standing.repair(rows, possible & idle & future, score):
+            self._standing = None
+
     def _foretell(self, rows: set[int]) -> list[Answer] | None:
         if self._foretold is None:
-            self._foretold = RowAnswerCache(self.session.nodes, self.task, self._judge, self.static, self.base)
+            self._foretold = RowAnswerCache(self.session.nodes, self.task, self.judge, self.static, self.base)
         return self._foretold.of(rows)
 
     def _refresh_row(self, row: int, answer: Answer) -> None:
@@ -227,7 +244,10 @@ class ClassView:
         if len(self.dims):
             nodes, dims = self.session.nodes, self.dims
             free = nodes.allocatable[dims] - nodes.used[dims] + nodes.releasing[dims] - nodes.pipelined[dims]
-            room = np.minimum(room, (free // np.maximum(self.need, 1)).min(axis=0))
+            each = free // np.maximum(self.need, 1)
+            if self._claimable is not None:
+                each = np.where(self._claimable & (nodes.allocatable[dims] == 0), most, each)
+            room = np.minimum(room, each.min(axis=0))
         return np.maximum(room, 0)
 
     def unresolvable(self) -> BoolArray:
@@ -303,6 +323,7 @@ class ClassView:
             row = self._best_standing()
             if row is not None:
                 return [row], False
+        self.refresh(look_ahead=count == 1)
         groups = self.groups(within)
         if self.session.semantics.releasing_is_apart and self.session.nodes.releasing.any():
             all_ = np.logical_or.reduce([group for group, _ in groups])
@@ -320,13 +341,29 @@ class ClassView:
         if self._standing is not None:
             return self._standing.best()
         self._singles += 1
+        if self._singles == 1:
+            return None
+        self._standing = self._rank()
+        return None if self._standing is None else self._standing.best()
+
+    def can_mix(self) -> bool:
+        """Whether a run may place tasks of this class between tasks of other classes (`mixed_run`)."""
+        return self._may_stand and self._foretells and not self.one_by_one(None)
+
+    def ranking(self) -> NodeRanking | None:
+        """The totals of all nodes for one task, updated. None: no node has room now."""
+        self.refresh(look_ahead=False)
+        if self._standing is None:
+            self._standing = self._rank()
+        return self._standing
+
+    def _rank(self) -> NodeRanking | None:
         group = self.possible & self.future & self.idle
-        if self._singles == 1 or not group.any():
+        if not group.any():
             return None
         extra = self._extra(group)
         kept = [(raw, normal[0], normal[1]) for raw, normal in zip(self.raw, self.normal) if normal is not None]
-        self._standing = NodeRanking(group, self.score, extra, kept)
-        return self._standing.best()
+        return NodeRanking(group, self.score, extra, kept)
 
     def one_by_one(self, group: BoolArray | None) -> bool:
         """Whether some answer depends on more than the node's own figures, so that equal tasks cannot be placed in one step.
@@ -431,7 +468,7 @@ class ClassView:
             return []
         task = self.task
         at = self.session.nodes.ladder(rows, start, steps, task.request, task.footprint, pipelined=pipelined)
-        possible, idle, future, score = self._judge(at)
+        possible, idle, future, score = self.judge(at)
         fits = possible & future if pipelined else possible & future & idle
         if extra is not None:
             score = score + extra[at.rows]

@@ -23,7 +23,7 @@ class NodeRanking:
     ) -> None:
         """`group`: the nodes that take the task. `extra`: normalised scores, each with its raw column and the extremes of
         that column over the group."""
-        self._extra = extra
+        self.extra = extra
         self._normalised = normalised
         self.total: FloatArray = np.where(group, score if extra is None else score + extra, WORST)
 
@@ -32,6 +32,10 @@ class NodeRanking:
         row = int(self.total.argmax())
         return row if self.total[row] > WORST else None
 
+    def may_lose(self, row: int) -> bool:
+        """Whether the totals of the other nodes stay when this node takes no more tasks."""
+        return all(_harmless(float(raw[row]), low, high, False) for raw, low, high in self._normalised)
+
     def repair_row(self, row: int, takes: bool, score: float) -> bool:
         """Update one node. False: all totals must be computed again."""
         total = self.total
@@ -39,7 +43,7 @@ class NodeRanking:
             for raw, low, high in self._normalised:
                 if not _harmless(float(raw[row]), low, high, takes):
                     return False
-        total[row] = WORST if not takes else score if self._extra is None else score + self._extra[row]
+        total[row] = WORST if not takes else score if self.extra is None else score + self.extra[row]
         return True
 
     def repair(self, rows: Rows, takes: BoolArray, score: FloatArray) -> bool:
@@ -49,7 +53,7 @@ class NodeRanking:
             for raw, low, high in self._normalised if moved else ():
                 if not all(_harmless(float(raw[rows[i]]), low, high, bool(takes[i])) for i in moved):
                     return False
-        self.total[rows] = np.where(takes, score if self._extra is None else score + self._extra[rows], WORST)
+        self.total[rows] = np.where(takes, score if self.extra is None else score + self.extra[rows], WORST)
         return True
 
 

@@ -186,6 +186,11 @@ def tree_of_labels(labels: Sequence[str], nodes: Sequence[NodeSpec]) -> DomainTr
     )
 
 
+def label_tree(snapshot: Snapshot, label: str) -> DomainTree:
+    """The domains of one label: tier 0 has one for each value."""
+    return kept_tree(snapshot, ("label", label), 0, lambda: tree_of_labels([label], snapshot.nodes.specs))
+
+
 def kept_tree(snapshot: Snapshot, name: Hashable, version: Hashable, build: Callable[[], DomainTree]) -> DomainTree:
     """The tree of this name, built again only when nodes, their labels or `version` changed."""
     key, current = ("domains", name), (snapshot.nodes.version, version)

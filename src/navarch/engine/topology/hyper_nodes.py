@@ -114,7 +114,7 @@ def bound_of(tree: DomainTree, demand: TopologyDemand | None) -> int | None:
     """The highest tier that a demand allows; None where it sets no bound.
 
     A soft demand allows every tier but tries low tiers first, as a hard demand with the root's tier does."""
-    if demand is None or demand.topology:
+    if demand is None or not demand.is_of_hyper_nodes:
         return None
     if not demand.hard:
         return int(tree.tier[tree.top])

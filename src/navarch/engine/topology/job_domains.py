@@ -121,7 +121,7 @@ class JobDomains:
 def demand_of(sub_job: SubJob) -> TopologyDemand | None:
     """A part's own demand; what belongs to no policy shares the job's."""
     demand = sub_job.job.spec.topology if sub_job.policy is None else sub_job.policy.topology
-    return None if demand is None or demand.topology else demand
+    return demand if demand is not None and demand.is_of_hyper_nodes else None
 
 
 def _key(sub_job: SubJob) -> SubJobKey:

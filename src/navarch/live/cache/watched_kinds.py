@@ -47,6 +47,7 @@ _SERVED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "DeviceTaintRule": ("resource.k8s.io", ("v1", "v1beta2", "v1alpha3"), "devicetaintrules"),
     "DeviceClass": ("resource.k8s.io", ("v1", "v1beta2", "v1beta1"), "deviceclasses"),
     "HyperNode": ("topology.volcano.sh", ("v1alpha1",), "hypernodes"),
+    "CompositePodGroup": ("scheduling.k8s.io", ("v1beta1", "v1alpha3"), "compositepodgroups"),
     "NodeShard": ("shard.volcano.sh", ("v1alpha1",), "nodeshards"),
 }
 """Kept kind -> API group, versions and plural. ResourceClaimTemplates are not watched: a controller makes the claims, which are."""

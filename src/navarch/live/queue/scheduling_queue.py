@@ -255,6 +255,18 @@ class SchedulingQueue:
         found = [job for job in self._inactive if (row := jobs.rows.of.get(job)) is not None and int(jobs.queue[row]) in queues]
         return sum(self.activate(job) for job in found)
 
+    def activate_composites(self, cluster: Cluster) -> int:
+        """Groups of one group of groups are tried together: an active one activates the others of its namespace. Returns how many
+        became active."""
+        jobs = cluster.jobs
+        specs = ((job, jobs.specs[row]) for job in self._inactive if (row := jobs.rows.of.get(job)) is not None)
+        held = [(job, spec.namespace) for job, spec in specs if spec is not None and spec.composite]
+        if not held:
+            return 0
+        waiting = (jobs.specs[row] for row in np.flatnonzero(jobs.counts[: jobs.rows.top, TaskStatus.PENDING]).tolist())
+        spaces = {spec.namespace for spec in waiting if spec is not None and spec.composite and spec.key not in self._inactive}
+        return sum(self.activate(job) for job, namespace in held if namespace in spaces)
+
     def pop_changes(self, cluster: Cluster) -> list[tuple[str, bool]]:
         """A cycle starts: (job, whether it is inactive) for each job whose state changed since `cluster` last asked; for every
         inactive job if another cluster asked last. Jobs that have just arrived activate the oldest jobs with their signature."""

@@ -107,12 +107,13 @@ def upstream_body(news: GroupNews) -> GroupBody:
         return unchanged
     placed = sum(news.counts[status] for status in _ON_NODES)
     if placed and placed >= job.min_member:
-        fresh = Condition("Scheduled", "True", "Scheduled", "", last_transition=news.now)
+        fresh = Condition("Scheduled", "True", "Scheduled", "", last_transition=news.now, observed_generation=seen.generation)
     elif placed + sum(news.counts[status] for status in _ON_THEIR_WAY) >= job.min_member:
         return unchanged
     elif news.decision is not None and news.decision.reasons:
         since = before.last_transition if before is not None else news.now
-        fresh = Condition("Unschedulable", "True", "Unschedulable", missing(news.decision)[:_LONGEST], last_transition=since)
+        text = missing(news.decision)[:_LONGEST]
+        fresh = Condition("Unschedulable", "True", "Unschedulable", text, last_transition=since, observed_generation=seen.generation)
     else:
         return unchanged
     kind = condition_type(seen.api_version)
@@ -135,15 +136,18 @@ def missing(decision: JobDecision) -> str:
 
 def _upstream_said(conditions: list[Condition] | tuple[Condition, ...]) -> object:
     """The cycle and the API use different reasons for the same condition, so conditions are compared by their message."""
-    return tuple(sorted((c.type, c.status, "" if c.type in _ENGINE else c.reason, c.message) for c in conditions))
+    return tuple(
+        sorted((c.type, c.status, "" if c.type in _ENGINE else c.reason, c.message, c.observed_generation) for c in conditions)
+    )
 
 
 def _status(condition: Condition) -> str:
     return "True" if condition.type == "Scheduled" else "False"
 
 
-def _written(kind: str, status: str, condition: Condition) -> dict[str, str]:
+def _written(kind: str, status: str, condition: Condition) -> dict[str, str | int]:
     return {
+        **({"observedGeneration": condition.observed_generation} if condition.observed_generation else {}),
         "type": kind,
         "status": status,
         "reason": condition.reason,

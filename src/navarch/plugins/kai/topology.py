@@ -27,7 +27,7 @@ from navarch.engine.session import Session
 from navarch.engine.topology.domains import NOWHERE, DomainTree, kept_tree, tree_of_labels
 from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.resources import PODS, BoolArray, FloatArray, IntArray
-from navarch.model.spec import TopologyDemand, TopologySpec
+from navarch.model.spec import LevelSpec, TopologyDemand, TopologySpec
 from navarch.model.status import TaskStatus
 
 SCORE: Final = 100_000.0
@@ -50,10 +50,13 @@ class Topology(Plugin):
 
     def node_sets(self, job: Job, part: Part, tasks: Sequence[int], nodes: BoolArray) -> Sequence[NodeSet] | NoNodeSet:
         demand = part.topology
-        if demand is None or not demand.topology:
+        if demand is None or demand.is_of_hyper_nodes:
             return [NodeSet(nodes)]
         snapshot = self.session.snapshot
         topology: TopologySpec | None = snapshot.objects.get("Topology", {}).get(("", demand.topology))
+        if demand.label:  # Kubernetes' groups name the label itself
+            topology = TopologySpec(demand.label, (LevelSpec(demand.label),))
+            demand = TopologyDemand(topology=demand.label, required=demand.label)
         if topology is None:
             known = ", ".join(sorted(name for _, name in snapshot.objects.get("Topology", {}))) or "none"
             return _refusal("TopologyNotFound", f'the topology "{demand.topology}" does not exist (there are: {known})')

@@ -28,8 +28,8 @@ from navarch.plugins.predicates.devices.claims import Claims
 from navarch.plugins.predicates.devices.extended_claims import ExtendedClaims
 from navarch.plugins.predicates.devices.unserved_cards import UnservedCards
 from navarch.plugins.predicates.nodes import affinity as node_affinity
+from navarch.plugins.predicates.nodes import declared_features, ports, taints, unschedulable
 from navarch.plugins.predicates.nodes import name as node_name
-from navarch.plugins.predicates.nodes import ports, taints, unschedulable
 from navarch.plugins.predicates.nodes import resources_fit as fit
 from navarch.plugins.predicates.pods import affinity as inter_pod
 from navarch.plugins.predicates.pods import spread
@@ -296,10 +296,13 @@ class DynamicResources(_Filtering):
             self.session.shared(Claims).record()
 
 
-class NodeDeclaredFeatures(KubePlugin):
-    """Known by name; no field that demands a node's declared feature is modelled, and ordinary pods demand none"""
+class NodeDeclaredFeatures(_Filtering):
+    """Features of the kubelet that the pod needs, and the node declares"""
 
     name = "NodeDeclaredFeatures"
+
+    def node_filters(self) -> list[NodeFilter]:
+        return self.keep(declared_features.NodeDeclaredFeatures(self.session.snapshot))
 
 
 KUBE_PLUGINS: tuple[type[Plugin], ...] = (

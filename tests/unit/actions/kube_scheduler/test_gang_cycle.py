@@ -43,6 +43,7 @@ def test_a_gang_of_two_with_room_for_one_binds_nothing() -> None:
         plan = decided(node("n1").cpu("1"), group("g", 2), member("a", "g"), member("b", "g"), policy=policy)
         assert bound(plan) == []
         words = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining: 0/1 nodes are available: 1 Insufficient cpu."
+        words += ", preemption: No preemption victims found for incoming preemptor"
         assert said(plan, "a") == said(plan, "b") == words
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
@@ -148,6 +149,19 @@ def test_kubernetes_is_told_what_is_missing() -> None:
     assert condition(other)[3:] == ("1/2 tasks in gang unschedulable; queue default is full", THEN)
     started = upstream_body(news(seen, bound=2))
     assert condition(started) == ("PodGroupScheduled", "True", "Scheduled", "", NOW)
+
+
+def test_a_condition_names_the_generation_that_it_tells_of() -> None:
+    other = {"type": "Other", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": THEN, "observedGeneration": 1}
+    third = replace(up(other), generation=3)
+    body = upstream_body(news(third, FULL, said="no room", pending=2))
+    assert [each["observedGeneration"] for each in written(body)["conditions"]] == [1, 3]
+    seen = replace(up(*written(body)["conditions"]), generation=3)
+    assert body.said == upstream_seen(seen)
+    again = upstream_body(news(replace(seen, generation=4), FULL, said="no room", pending=2))
+    assert again.said != upstream_seen(seen) and written(again)["conditions"][1]["observedGeneration"] == 4
+    plain = upstream_body(news(up(), FULL, said="no room", pending=2))
+    assert "observedGeneration" not in written(plain)["conditions"][0], "the server counts none"
 
 
 def test_a_gang_on_its_way_is_not_called_unschedulable() -> None:

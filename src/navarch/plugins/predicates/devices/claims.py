@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from msgspec import Struct, field
 
+from navarch.engine.figures import Rows
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.record import ClaimAllocation
 from navarch.engine.session import Session
@@ -22,13 +23,21 @@ from navarch.object_types import ObjectKey
 from navarch.plugins.predicates.devices.extended_claims import IN_MEMORY, ExtendedClaim, ExtendedClaims
 from navarch.plugins.predicates.devices.pools import Published, device_pools
 from navarch.plugins.predicates.devices.profiles import NodeProfiles, UsedPlaces
-from navarch.plugins.predicates.devices.search import MOST_ALTERNATIVES, STEPS, ClaimFailure, Search, Solution, read_requests
+from navarch.plugins.predicates.devices.search import (
+    MOST_ALTERNATIVES,
+    MOST_DEVICES,
+    STEPS,
+    ClaimFailure,
+    Search,
+    Solution,
+    read_requests,
+)
 from navarch.plugins.predicates.devices.usage import DeviceUsage
 from navarch.plugins.predicates.nodes.columns import kept, node_columns
 from navarch.plugins.predicates.pods.placed_pods import placed_pods
 
 FREE_STEPS = 256
-"""Of the search on one node. Claims without constraints take one or two a device."""
+"""Of the search on one node, and as many more as one pass over its devices takes for each device that is asked for."""
 STEPS_BEYOND = 200_000
 """Of all searches of a namespace in a cycle, beyond the free ones: claims whose constraints cannot be met try every combination."""
 CANNOT = "cannot allocate all claims"
@@ -49,20 +58,26 @@ class ClaimOutlook(Struct):
     profile: IntArray
     looked_at: IntArray
     outcome: IntArray
+    possible: BoolArray
+    rank: IntArray
     outcomes: list[Outcome] = field(default_factory=list)
+
+    @classmethod
+    def over(cls, profile: IntArray) -> ClaimOutlook:
+        size = len(profile)
+        zeros = np.zeros(size, dtype=np.int64)
+        return cls(profile, np.full(size, -1, dtype=np.int64), zeros, np.zeros(size, dtype=bool), zeros.copy())
 
     def solution(self, node: int) -> Solution | None:
         return self.outcomes[int(self.outcome[node])].solution
 
-    def possible(self) -> BoolArray:
-        found = np.array([each.solution is not None for each in self.outcomes], dtype=bool)
-        out: BoolArray = found[self.outcome]
-        return out
-
-    def rank(self) -> IntArray:
-        found = np.array([each.solution.rank if each.solution is not None else 0 for each in self.outcomes], dtype=np.int64)
-        out: IntArray = found[self.outcome]
-        return out
+    def put(self, nodes: Rows, group: Rows, outcomes: list[Outcome]) -> None:
+        """Each of these nodes has the outcome of its group."""
+        self.outcome[nodes] = len(self.outcomes) + group
+        solutions = [each.solution for each in outcomes]
+        self.possible[nodes] = np.array([each is not None for each in solutions], dtype=bool)[group]
+        self.rank[nodes] = np.array([each.rank if each is not None else 0 for each in solutions], dtype=np.int64)[group]
+        self.outcomes += outcomes
 
 
 class Part(Struct):
@@ -77,11 +92,11 @@ class Part(Struct):
         """Among its own nodes; true elsewhere."""
         if self.outlook is None:
             return np.ones(1, dtype=bool)
-        found = self.outlook.possible()
+        found = self.outlook.possible
         return found if self.where is None else found | ~self.where
 
     def rank(self, size: int) -> IntArray:
-        found = np.zeros(size, dtype=np.int64) if self.outlook is None else self.outlook.rank()
+        found = np.zeros(size, dtype=np.int64) if self.outlook is None else self.outlook.rank
         return found if self.where is None else found * self.where
 
 
@@ -178,31 +193,28 @@ class Claims:
             # Nodes that share pools have the same shared devices in use, and profiles tell shared devices apart.
             alike = found.profile[stale] * (int(self.used.number.max(initial=0)) + 1) + self.used.number[stale]
             _, first, group = np.unique(alike, return_index=True, return_inverse=True)
-            before = len(found.outcomes)
-            found.outcomes += [self._search(waiting, node) for node in stale[first].tolist()]
-            found.outcome[stale] = before + group
+            found.put(stale, group, [self._search(waiting, node) for node in stale[first].tolist()])
             found.looked_at[stale] = stamp[stale]
         return found
 
     def _new_outlook(self, key: object, waiting: Sequence[ResourceClaimSpec]) -> ClaimOutlook:
-        size = len(self.session.nodes)
         requests = read_requests(waiting, self.classes)
-        never, outcome = np.full(size, -1, dtype=np.int64), np.zeros(size, dtype=np.int64)
         if requests is None:
-            return ClaimOutlook(np.zeros(size, dtype=np.int64), never, outcome)
-        return ClaimOutlook(self.profiles.of(key, waiting, requests), never, outcome)
+            return ClaimOutlook.over(np.zeros(len(self.session.nodes), dtype=np.int64))
+        return ClaimOutlook.over(self.profiles.of(key, waiting, requests))
 
     def _search(self, waiting: Sequence[ResourceClaimSpec], node: int) -> Outcome:
         namespace = waiting[0].namespace
         left = self._steps_left.get(namespace, STEPS_BEYOND)
-        most = min(STEPS, FREE_STEPS + left)
-        search = Search(waiting, self.classes, self.pools.at.get(node, ()), self.usage, most, faulty=self.pools.faulty.get(node, ()))
+        reach = self.pools.at.get(node, ())
+        free = FREE_STEPS + len(reach) * sum(_most_devices(claim) for claim in waiting)
+        search = Search(waiting, self.classes, reach, self.usage, free + min(STEPS, left), faulty=self.pools.faulty.get(node, ()))
         try:
             solution = search.run()
         except ClaimFailure as failure:
             return Outcome(failure=failure.with_traceback(None))
-        if search.steps > FREE_STEPS:
-            self._steps_left[namespace] = max(left - search.steps + FREE_STEPS, 0)
+        if search.steps > free:
+            self._steps_left[namespace] = max(left - search.steps + free, 0)
         if solution is None and search.was_cut:
             return Outcome(text=CUT)
         if solution is None and search.unsupported:
@@ -296,6 +308,12 @@ class Claims:
                 self._local[node] += 1
             else:
                 self._shared[self.pools.groups_of[known.pool.number]] += 1
+
+
+def _most_devices(claim: ResourceClaimSpec) -> int:
+    """How many devices a claim may have; bounds a search in which no choice has to be undone."""
+    counts = (max(1 if each.all_devices else each.count for each in request.alternatives or (request,)) for request in claim.requests)
+    return min(sum(counts), MOST_DEVICES)
 
 
 def _worth(claim: ResourceClaimSpec) -> int:

@@ -57,6 +57,8 @@ class Pool(Struct, eq=False):
     """Nodes that reach any of its devices."""
     shape: int = 0
     """Pools with the same counters have the same number."""
+    partitions: list[Published] = field(default_factory=list)
+    """Devices that consume counters."""
 
     @property
     def shown(self) -> str:
@@ -163,6 +165,8 @@ class DevicePools:
         pool.shape = self._shapes.setdefault(("pool", tuple(sorted(pool.counters.items()))), len(self._shapes))
         for published in self.devices[first:]:
             published.local = len(published.nodes) == 1 and (not published.counters or len(pool.nodes) == 1)
+            if published.counters:
+                pool.partitions.append(published)
         for node, devices in here.items():
             if node in waits:
                 later.append((node, devices))

@@ -10,8 +10,9 @@ the next, so the depth of the search is not bound by Python's stack.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -90,6 +91,8 @@ class Asked(Struct, eq=False):
     worth: int = 0
     every: list[int] | None = None
     """Places of all suitable devices, for a request that asks for all."""
+    consumes: dict[int, Amounts | None] = field(default_factory=dict)
+    """Shape of a device -> what the request consumes of its capacity."""
 
     def selects(self, device: Published) -> bool:
         try:
@@ -148,6 +151,8 @@ class Search(Struct):
     counters: dict[int, Counter[CounterName]] = field(default_factory=dict)
     values: list[list[list[object]]] = field(default_factory=list)
     """Claim, constraint -> values of the devices chosen so far."""
+    open: Sequence[int] | None = None
+    """Places of devices that others have not used up."""
 
     @property
     def was_cut(self) -> bool:
@@ -218,8 +223,7 @@ class Search(Struct):
 
     def _devices(self, number: int, asked: Asked, left: int, start: int) -> Iterator[tuple[int, Asked, int, int]]:
         """One device from `start` on. For all devices there is one choice: the next of them."""
-        places: Sequence[int] = range(start, len(self.reach)) if asked.every is None else asked.every[start : start + 1]
-        for place in places:
+        for place in self._places(asked, start):
             self.steps += 1
             if self.was_cut:
                 return
@@ -232,6 +236,16 @@ class Search(Struct):
             yield number, asked, left - 1, place + 1 if asked.every is None else start + 1
             self._give_back(asked, device)
 
+    def _places(self, asked: Asked, start: int) -> Iterable[int]:
+        if asked.every is not None:
+            return asked.every[start : start + 1]
+        if asked.demand.admin_access or any(not amount for _, amount in asked.demand.capacity):
+            return range(start, len(self.reach))  # such a request may have devices that others use up
+        if self.open is None:
+            gone = self.usage.gone
+            self.open = [place for place, device in enumerate(self.reach) if device.id not in gone] if gone else range(len(self.reach))
+        return self.open[bisect_left(self.open, start) :]
+
     def _is_free(self, asked: Asked, device: Published) -> bool:
         users = self.users.get(device.id)
         if asked.demand.admin_access:
@@ -240,7 +254,9 @@ class Search(Struct):
 
     def _consumes(self, asked: Asked, device: Published) -> Amounts | None:
         """What the request would consume of the device's capacity; None: the capacity does not suffice."""
-        asks = consumption(device.spec, asked.demand)
+        if device.shape not in asked.consumes:
+            asked.consumes[device.shape] = consumption(device.spec, asked.demand)
+        asks = asked.consumes[device.shape]
         if asks is None or not device.spec.shared:
             return asks
         held = self.usage.capacity_in_use(device.id)

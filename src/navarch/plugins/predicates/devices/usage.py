@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from navarch.model.objects.devices import AllocatedDevice, DeviceId
 from navarch.model.quantity import parse_nano
-from navarch.plugins.predicates.devices.pools import CounterName, DevicePools
+from navarch.plugins.predicates.devices.pools import CounterName, DevicePools, Published
 
 _NOTHING: Mapping[str, int] = {}
 
@@ -26,6 +26,8 @@ class DeviceUsage:
         """Device -> capacity that its shares consume."""
         self.counters: dict[int, Counter[CounterName]] = {}
         """Pool -> counters that held devices consume."""
+        self.gone: set[DeviceId] = set()
+        """Devices that no request can have: taken, their capacity used up, or too little left of their counters."""
         for device in held:
             self.add(device)
 
@@ -43,12 +45,13 @@ class DeviceUsage:
             self._count(id_, 1)
         if not device.shared:
             self.taken[id_] += 1
-            return
-        self.shares[id_] += 1
-        if device.consumed:
-            consumed = self.consumed.setdefault(id_, Counter())
-            for name, amount in device.consumed:
-                consumed[name] += parse_nano(amount)
+        else:
+            self.shares[id_] += 1
+            if device.consumed:
+                consumed = self.consumed.setdefault(id_, Counter())
+                for name, amount in device.consumed:
+                    consumed[name] += parse_nano(amount)
+        self._judge(id_)
 
     def remove(self, device: AllocatedDevice) -> None:
         if device.admin_access:
@@ -67,6 +70,7 @@ class DeviceUsage:
                 del self.consumed[id_]
         if not self.holds(id_):
             self._count(id_, -1)
+        self._judge(id_)
 
     def _count(self, device: DeviceId, sign: int) -> None:
         known = self.pools.by_id.get(device)
@@ -74,3 +78,29 @@ class DeviceUsage:
             used = self.counters.setdefault(known.pool.number, Counter())
             for name, amount in known.counters:
                 used[name] += sign * amount
+            for other in known.pool.partitions:
+                self._judge(other.id)
+
+    def _judge(self, device: DeviceId) -> None:
+        known = self.pools.by_id.get(device)
+        if device in self.taken or (known is not None and (self._is_full(known) or self._is_blocked(known))):
+            self.gone.add(device)
+        else:
+            self.gone.discard(device)
+
+    def _is_full(self, device: Published) -> bool:
+        """Whether a capacity is used up of which every request consumes some."""
+        used = self.consumed.get(device.id)
+        if not used:
+            return False
+        asked_by_all = (each for each in device.spec.capacity if each.policy is None or each.policy.default != 0)
+        return any(used[each.name] >= each.amount for each in asked_by_all)
+
+    def _is_blocked(self, device: Published) -> bool:
+        """Whether the counters of its pool do not suffice. Further shares of a device consume no counters."""
+        if not device.counters or (device.spec.shared and device.id in self.shares):
+            return False
+        used = self.counters.get(device.pool.number)
+        if used is None:
+            return False
+        return any(used[name] + amount > device.pool.counters[name] for name, amount in device.counters)

@@ -76,6 +76,7 @@ class NodeColumns:
         self._name_row: dict[str, int] | None = None
         self._taints: tuple[Rows, list[tuple[Taint, ...]]] | None = None
         self._unschedulable: BoolArray | None = None
+        self._declaring: dict[tuple[str, ...], BoolArray] = {}
 
     def __len__(self) -> int:
         return len(self.specs)
@@ -91,6 +92,15 @@ class NodeColumns:
         if self._unschedulable is None:
             self._unschedulable = np.array([spec.unschedulable for spec in self.specs], dtype=bool)
         return self._unschedulable
+
+    def declares(self, features: tuple[str, ...]) -> BoolArray:
+        """Nodes that declare all of these features."""
+        found = self._declaring.get(features)
+        if found is None:
+            wanted = set(features)
+            found = np.array([wanted.issubset(spec.declared_features) for spec in self.specs], dtype=bool)
+            self._declaring[features] = found
+        return found
 
     @property
     def taints(self) -> tuple[Rows, list[tuple[Taint, ...]]]:
