@@ -138,13 +138,13 @@ class ClassView:
         free = at.allocatable[dims] - at.used[dims]
         if self._claimable is not None:
             need = np.where(self._claimable & (at.allocatable[dims] == 0), _FITS, need)
-        idle: BoolArray = (need <= free).all(axis=0)
+        idle: BoolArray = np.logical_and.reduce(need <= free, axis=0)
         if self.session.semantics.releasing_is_apart:
             future: BoolArray = idle | np.all(need <= at.releasing[dims] - at.pipelined[dims], axis=0)
         else:
             free += at.releasing[dims]
             free -= at.pipelined[dims]
-            future = (need <= free).all(axis=0)
+            future = np.logical_and.reduce(need <= free, axis=0)
         if self.devices is not None:
             idle &= self.devices.fits(task, at.idle, rows)
             future &= self.devices.fits(task, at.future_idle, rows)
