@@ -101,6 +101,8 @@ class Session(PluginRunner):
         """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
         self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
         """Task row -> node -> shared devices: places that a moved task leaves. Its pod is there until it is gone."""
+        self.claimable_dims: frozenset[int] = frozenset()
+        """Resources that devices serve on nodes that do not report them, where a plugin sees to that: not compared there."""
         self.repeated_evictions: dict[int, int] = {}
         """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many."""
         self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)

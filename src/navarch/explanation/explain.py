@@ -11,19 +11,19 @@ from typing import Any
 from navarch.engine.policy import Policy
 from navarch.explanation.documents import Input
 from navarch.explanation.names import job_key
-from navarch.explanation.result import Eta, Explanation
+from navarch.explanation.result import Explanation
 from navarch.explanation.search import Search
 from navarch.explanation.shared_run import SharedRuns
+from navarch.explanation.start_time import BesideSearch, StartTimeQuestion, tell_start
 from navarch.explanation.subject import Census
 from navarch.explanation.trials import Run, Trials
 from navarch.installed import installed
 from navarch.job_history import JobRun, read_history
-from navarch.model.timestamps import rfc3339
 from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_objects
 from navarch.offline.plan import PlanError, read_policy, settings_for
 from navarch.simulator.start_times.deadlines import job_deadlines
-from navarch.simulator.start_times.estimate import NO_BASIS, RUNS, Basis, may_know, start_times
+from navarch.simulator.start_times.estimate import RUNS
 
 SHARED_FROM = 2000
 """With at least this many objects, trials share one reading of the input. Smaller inputs are read again for each trial."""
@@ -123,8 +123,10 @@ def explain_read(
     history: Sequence[JobRun] = (),
     seed: int = 0,
     reached: Callable[[Search, str], None] | None = None,
+    may_fork: bool = False,
 ) -> Explanation:
-    """Explain a job among objects that have been read. `reached` is told each part of the search that has ended."""
+    """Explain a job among objects that have been read. `reached` is told each part of the search that has ended. `may_fork`: the start
+    time in a large cluster is estimated in a process of its own, beside the search."""
     started = perf_counter()
     census = Census(read.given, read.run)
     key = job_key(census, job)
@@ -133,40 +135,12 @@ def explain_read(
     def follow(changed: Run) -> str:
         return census.follow(key, changed)
 
-    timed = may_know(census.run.cluster, history, job_deadlines(census.input.of_kind("Job")))
-    search_seconds = seconds * _SEARCH_SHARE if timed else seconds
+    question = StartTimeQuestion(read.run, key, history, job_deadlines(census.input.of_kind("Job")), min(trials, RUNS), seed)
+    beside = BesideSearch(question, seconds) if may_fork and question.is_long and BesideSearch.is_possible() else None
+    search_seconds = seconds * _SEARCH_SHARE if beside is None and question.may_know else seconds
     limited = Trials(read.given, read.rules, follow, trials, search_seconds, progress=progress, shared=shared, key=key)
     found = Search(census, key, limited, reached).explain()
-    estimate_start(found, census, key, history, min(trials, RUNS), seconds - (perf_counter() - started), seed)
+    tell_start(found, question, seconds - (perf_counter() - started), beside)
     found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
     found.notes += read.rules.not_asked
     return found
-
-
-def estimate_start(
-    found: Explanation, census: Census, key: str, history: Sequence[JobRun], runs: int, seconds: float, seed: int = 0
-) -> None:
-    """When a pending job starts, or why that is not known."""
-    run = census.run
-    if found.state in ("gone", "running"):
-        found.eta_reason = "it runs" if found.state == "running" else "it has finished"
-        return
-    if found.state == "impossible":
-        found.eta_reason = "it does not start on the empty cluster"
-        return
-    if found.cause.code == "Starts":
-        now = rfc3339(run.now)
-        found.eta = Eta(now, now, now, now, "it starts in the next cycle")
-        return
-    deadlines = job_deadlines(census.input.of_kind("Job"))
-    basis = Basis(run.cluster, run.now, history, deadlines) if may_know(run.cluster, history, deadlines) else None
-    if basis is None or not basis.known:
-        found.eta_reason = NO_BASIS
-        return
-    rules = run.rules
-    answer = start_times(run.cluster, rules.policy, rules.registry, run.now, [key], basis, runs=runs, seconds=seconds, seed=seed)
-    time = answer.known.get(key)
-    if time is None:
-        found.eta_reason = answer.unknown[key]
-    else:
-        found.eta = Eta(**time.to_dict())

@@ -15,10 +15,10 @@ from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, load
 from navarch.engine.record import CycleRecord
 from navarch.explanation.documents import Input, reference
-from navarch.explanation.explain import estimate_start
 from navarch.explanation.names import job_key
 from navarch.explanation.result import Explanation
 from navarch.explanation.search import Search
+from navarch.explanation.start_time import StartTimeQuestion, tell_start
 from navarch.explanation.subject import Census
 from navarch.explanation.trials import Trials
 from navarch.installed import installed
@@ -99,7 +99,7 @@ def explain_recorded(
 
     limited = Trials(given, rules, lambda _: key, trials, seconds, progress=progress, run_of=without, most_cycles=1)
     found = Search(census, key, limited).explain()
-    estimate_start(found, census, key, past, min(trials, RUNS), seconds - (perf_counter() - started), seed)
+    tell_start(found, StartTimeQuestion(run, key, past, {}, min(trials, RUNS), seed), seconds - (perf_counter() - started))
     found.notes += rules.not_asked
     found.notes.append("from a recorded cycle: changes of objects are not tried")
     if recording.held:

@@ -179,7 +179,11 @@ class Scheduler:
             self.core.gangs.is_starting,
         )
         self.bind_requests = BindRequests(
-            self.client, self.cache, lambda: self.informers.serves(REQUESTS), enabled=options.bind_requests and live
+            self.client,
+            self.cache,
+            lambda: self.informers.serves(REQUESTS),
+            enabled=options.bind_requests and live,
+            devices=lambda uid: {**self.device_claims.for_request(uid), **self.extended_resource_claims.for_request(uid)},
         )
         self.resync = Resync(self.client, self.core, rng)
         self.binder = Binder(

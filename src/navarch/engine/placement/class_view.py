@@ -28,6 +28,8 @@ from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from navarch.engine.session import Session
 
+_FITS = np.int64(-(1 << 62))
+"""An amount that fits into whatever is free."""
 _LADDER = 32
 """Steps of a node's ladder that are computed at once when a run fills it."""
 _FIRST_STEPS = 3
@@ -66,6 +68,11 @@ class ClassView:
                 shared = self.devices.dims if self.devices is not None else []
                 self.dims = np.setdiff1d(np.arange(len(asked)), shared)
         self.need: IntArray = (task.request - session.slack)[self.dims, None]
+        self._claimable: BoolArray | None = None
+        """Which of the resources devices may serve; None: none of them."""
+        if session.claimable_dims:
+            found = np.isin(self.dims, list(session.claimable_dims))
+            self._claimable = found[:, None] if found.any() else None
         size = len(nodes)
         hard_shard = session.shard if session.shard_is_hard else None
         self.static: BoolArray = np.ones(size, dtype=bool) if hard_shard is None else hard_shard.copy()
@@ -106,6 +113,8 @@ class ClassView:
         task, dims, need = self.task, self.dims, self.need
         rows = at.rows if rows is None else rows
         free = at.allocatable[dims] - at.used[dims]
+        if self._claimable is not None:
+            need = np.where(self._claimable & (at.allocatable[dims] == 0), _FITS, need)
         idle: BoolArray = np.all(need <= free, axis=0)
         if self.session.semantics.releasing_is_apart:
             future: BoolArray = idle | np.all(need <= at.releasing[dims] - at.pipelined[dims], axis=0)
@@ -235,7 +244,10 @@ class ClassView:
         if len(self.dims):
             nodes, dims = self.session.nodes, self.dims
             free = nodes.allocatable[dims] - nodes.used[dims] + nodes.releasing[dims] - nodes.pipelined[dims]
-            room = np.minimum(room, (free // np.maximum(self.need, 1)).min(axis=0))
+            each = free // np.maximum(self.need, 1)
+            if self._claimable is not None:
+                each = np.where(self._claimable & (nodes.allocatable[dims] == 0), most, each)
+            room = np.minimum(room, each.min(axis=0))
         return np.maximum(room, 0)
 
     def unresolvable(self) -> BoolArray:

@@ -31,6 +31,7 @@ from navarch.simulator.jobs import TraceJob
 from navarch.simulator.start_times.arrivals import PastArrivals
 from navarch.simulator.start_times.deadlines import Deadlines
 from navarch.simulator.start_times.run_times import Draw, RunTimes, Survival
+from navarch.simulator.start_times.step_forecast import STEPS_FROM, StepForecast
 from navarch.views.prospects import StartTime
 
 RUNS = 100
@@ -106,6 +107,17 @@ class Basis:
         return any(job.basis for job in self.jobs.values())
 
     @property
+    def running(self) -> int:
+        """Jobs that run."""
+        return sum(job.age is not None for job in self.jobs.values())
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether every draw gives the same run times."""
+        outlived = (job.basis == "expected duration" and (job.age or 0.0) >= (job.expected or 0.0) for job in self.jobs.values())
+        return not self.has_history and not self.arrivals.known and not any(outlived)
+
+    @property
     def has_history(self) -> bool:
         """Whether run times of the past count for any job."""
         return any(job.kind is not None for job in self.jobs.values())
@@ -143,7 +155,7 @@ class Basis:
         kind = self.times.class_of(run)
         return None if kind is None else draw.remaining(kind)
 
-    def told(self, runs: int) -> str:
+    def told(self, runs: int, *, in_steps: bool = False) -> str:
         """The basis in a sentence."""
         running = [job for job in self.jobs.values() if job.age is not None]
         parts = []
@@ -151,7 +163,8 @@ class Basis:
             count = sum(job.basis == name for job in running)
             if count:
                 parts.append(f"{count} {text}")
-        text = f"{runs} runs; of {len(running)} running jobs {', '.join(parts)}" if running else f"{runs} runs; no job runs"
+        text = f"{runs} run{'s' if runs != 1 else ''}{' in steps' if in_steps else ''}; "
+        text += f"of {len(running)} running jobs {', '.join(parts)}" if running else "no job runs"
         if self.times.finished:
             text += f"; {self.times.finished} finished jobs known"
         if self.has_history:
@@ -181,12 +194,16 @@ def start_times(
     seed: int = 0,
     known: Mapping[str, TraceJob] | None = None,
     clock: Callable[[], float] = perf_counter,
+    steps_from: int = STEPS_FROM,
 ) -> StartTimes:
     """Start times of waiting jobs, by key. Stops after `seconds`; the same seed gives the same times where all runs were made.
 
-    `known`: jobs that came from a trace; then cycles that cannot start anything are left out (`forecast`).
+    `known`: jobs that came from a trace; then cycles that cannot start anything are left out (`forecast`). With more than `steps_from`
+    running jobs, ends are taken in steps (`step_forecast`).
     """
     begun = clock()
+    in_steps = known is None and basis.running > steps_from
+    steps = StepForecast(cluster, policy, registry, now, wanted) if in_steps else None
 
     def proceed() -> bool:
         return clock() - begun < seconds
@@ -196,11 +213,13 @@ def start_times(
         draw = Draw(basis.times, random)
         arrivals = basis.arrivals.draw(random, lambda run: basis.run_time(run, draw)) if basis.arrivals.known else ()
         remaining = {key: basis.remaining(key, draw, random) for key in in_order}
+        until = now + HORIZON
+        if steps is not None:
+            return steps.run(remaining, random, until=until, arrivals=arrivals, proceed=proceed)
 
         def supposed(job: JobSpec, running: bool) -> float:
             return remaining.get(job.key, math.inf)
 
-        until = now + HORIZON
         return forecast(
             cluster, policy, registry, now, supposed, until=until, wanted=wanted, arrivals=arrivals, known=known, proceed=proceed
         )
@@ -208,13 +227,17 @@ def start_times(
     in_order = sorted(basis.jobs, key=lambda key: (basis.jobs[key].run.submitted, key))
     found: dict[str, list[float]] = {key: [] for key in wanted}
     made = 0
-    while made < runs and proceed():
-        starts = one_run(made)
-        if starts is None:
-            break
-        made += 1
-        for key in wanted:
-            found[key].append(starts.get(key, math.inf))
+    try:
+        while made < runs and proceed():
+            starts = one_run(made)
+            if starts is None:
+                break
+            made += 1
+            for key in wanted:
+                found[key].append(starts.get(key, math.inf))
+    finally:
+        if steps is not None:
+            steps.close()
     out = StartTimes({}, {}, made)
     for key, times in found.items():
         if made < min(FEWEST_RUNS, runs):
@@ -227,7 +250,7 @@ def start_times(
             early, p90, p95 = (
                 max(middle + spread * (time - middle), now) for time in (times[int(0.05 * made)], times[int(0.9 * made)], late)
             )
-            out.known[key] = StartTime(early, middle, p90, p95, basis.told(made))
+            out.known[key] = StartTime(early, middle, p90, p95, basis.told(made, in_steps=in_steps))
         else:
             out.unknown[key] = _why(basis, sum(map(math.isfinite, times)), made)
     return out

@@ -64,6 +64,8 @@ class RunTimes:
         """Runs that are known from start to end."""
         self._runs: dict[Hashable, list[_Run]] = {}
         self._known: dict[Hashable, KnownRuns] = {}
+        self._finished: Counter[Hashable] = Counter()
+        """Class -> runs of it that are known from start to end."""
         for run in sorted(runs, key=lambda run: (run.submitted, run.uid)):
             if run.started is None or run.started > now:
                 continue
@@ -72,10 +74,11 @@ class RunTimes:
             length = max((run.finished if run.finished is not None and ended else now) - run.started, 0.0)
             for each in run.classes:
                 self._runs.setdefault(each, []).append((length, ended))
+                self._finished[each] += ended
 
     def class_of(self, run: JobRun) -> Hashable | None:
         """The most alike class with enough finished runs; None: there is none."""
-        return next((each for each in run.classes if sum(ended for _, ended in self._runs.get(each, ())) >= FEWEST), None)
+        return next((each for each in run.classes if self._finished[each] >= FEWEST), None)
 
     def known(self, kind: Hashable) -> KnownRuns:
         found = self._known.get(kind)

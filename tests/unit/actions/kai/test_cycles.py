@@ -156,3 +156,19 @@ def test_what_is_left_of_a_broken_gang_goes_and_what_stands_nowhere_is_let_be(po
     running = [pod("r-0", "r", gpus=1, on="n"), pod("r-1", "r", gpus=1, on="gone")]
     found = cycle(node("n"), node("z"), *TREE, broken, *running, policy="kai" if policy == "kai" else strict())
     assert [(each["pod"], each["action"]) for each in found["evictions"]] == [("ns/r-0", "stalegangeviction")]
+
+
+def test_an_extended_resource_that_no_node_reports_is_served_by_devices_until_they_are_used_up() -> None:
+    classes = {"extendedResourceName": "example.com/fpga", "selectors": [{"cel": {"expression": "true"}}]}
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    slices = {"driver": "fpga.example.com", "nodeName": "n", "pool": pool, "devices": [{"name": "d0"}, {"name": "d1"}]}
+    devices = [
+        {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "fpga"}, "spec": spec}
+        for kind, spec in (("DeviceClass", classes), ("ResourceSlice", slices))
+    ]
+    pods = [pod(f"j{i}-0", f"j{i}") for i in range(4)]
+    for each in pods[:3]:
+        each["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "1", "example.com/fpga": "1"}
+    groups = [group(f"j{i}", "a", age=9 - i) for i in range(4)]
+    found = cycle(node("n"), queue("dep"), queue("a", "dep"), *devices, *groups, *pods)
+    assert [each["pod"] for each in found["binds"]] == ["ns/j0-0", "ns/j1-0", "ns/j3-0"], "the last pod asks for no device"

@@ -1,0 +1,70 @@
+"""A cluster that is changed for a while: what a draw does to the model, and the way back."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, TaskSpec
+from navarch.model.status import IS_TERMINAL, TaskStatus
+
+
+class ChangedCluster:
+    """Writes to the cluster, and keeps how each object was at first. `restore` puts all of them back."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._tasks: dict[str, TaskSpec | None] = {}
+        self._jobs: dict[str, JobSpec | None] = {}
+        self._held: dict[str, bool] = {}
+
+    def put_task(self, task: TaskSpec) -> None:
+        if task.uid not in self._tasks:
+            self._tasks[task.uid] = self._cluster.task(task.uid)
+        self._cluster.put_task(task)
+
+    def put_job(self, job: JobSpec) -> None:
+        self._keep_job(job.key)
+        self._cluster.put_job(job)
+
+    def hold(self, key: str, held: bool) -> None:
+        """Hold a job back from cycles, or release it."""
+        jobs = self._cluster.jobs
+        row = jobs.rows.of.get(key)
+        if row is not None and bool(jobs.held[row]) != held:
+            self._held.setdefault(key, not held)
+            jobs.hold(key, held)
+
+    def end_job(self, key: str) -> None:
+        """Its pods are finished, and its group takes part in no further cycle."""
+        jobs = self._cluster.jobs
+        row = jobs.rows.of.get(key)
+        if row is None:
+            return
+        for each in list(jobs.tasks[row]):
+            task = self._cluster.tasks.specs[each]
+            if task is not None and not IS_TERMINAL[task.status]:
+                self.put_task(replace(task, status=TaskStatus.SUCCEEDED))
+        self._keep_job(key)
+        self._cluster.remove_job(key)
+
+    def _keep_job(self, key: str) -> None:
+        if key not in self._jobs:
+            row = self._cluster.jobs.rows.of.get(key)
+            self._jobs[key] = None if row is None else self._cluster.jobs.specs[row]
+
+    def restore(self) -> None:
+        cluster = self._cluster
+        for uid, task in self._tasks.items():
+            if task is None:
+                cluster.remove_task(uid)
+            else:
+                cluster.put_task(task)
+        for key, job in self._jobs.items():
+            if job is None:
+                cluster.remove_job(key)
+            else:
+                cluster.put_job(job)
+        for key, held in self._held.items():
+            cluster.jobs.hold(key, held)
+        self._tasks, self._jobs, self._held = {}, {}, {}
