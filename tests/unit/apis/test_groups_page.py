@@ -29,5 +29,5 @@ def test_an_example_is_a_gang_of_four(example: list[dict[str, object]]) -> None:
     assert len(cycle["binds"]) == 4
 
 
-def test_there_is_one_for_each_api() -> None:
+def test_the_page_has_a_manifest_for_each_api() -> None:
     assert len(EXAMPLES) == 2

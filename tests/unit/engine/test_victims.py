@@ -54,7 +54,7 @@ def test_a_task_that_already_leaves_is_no_candidate() -> None:
     assert uids(session, victims.candidates_in_queue(session, session.queues["default"], RUNNING)) == ["mine-1"]
 
 
-def test_what_evicting_could_free_and_where_that_would_be_enough() -> None:
+def test_the_amount_that_eviction_frees_and_the_nodes_where_it_suffices() -> None:
     session = open_session(world())
     mask = victims.candidates_in_queue(session, session.queues["default"], RUNNING)
     freed = victims.freed_at_most(session, mask)

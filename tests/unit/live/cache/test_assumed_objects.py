@@ -91,7 +91,7 @@ def in_pool() -> tuple[ClusterCache, Heard]:
     return made, heard
 
 
-def test_what_is_of_another_pool_is_not_there_and_what_changes_pools_goes_and_comes() -> None:
+def test_objects_of_other_node_pools_are_absent() -> None:
     made, _ = in_pool()
     ours, theirs = {"pool": "ours"}, {"pool": "theirs"}
     for labels, there in ((ours, True), (theirs, False), (ours, True)):
@@ -174,7 +174,7 @@ class Listening:
     [("n1", "", True, "2"), ("", "", False, ""), ("", "n1", False, "2")],
     ids=["running", "waiting", "waiting with a promise"],
 )
-def test_what_a_pod_leaves_when_it_goes(where: str, promised: str, urgent: bool, freed: str) -> None:
+def test_the_events_of_a_deleted_pod(where: str, promised: str, urgent: bool, freed: str) -> None:
     heard, assumed = Listening(), AssumedPods()
     made = ClusterCache(SETTINGS, assumed, heard)
     made.put(node("n1"))

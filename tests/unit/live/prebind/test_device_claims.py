@@ -218,7 +218,7 @@ async def test_devices_that_a_claim_had_before_are_not_ours_to_give_back(world: 
     assert await world.devices("had") == (["g0"], [])
 
 
-async def test_what_was_not_begun_is_not_written_to(world: Served) -> None:
+async def test_claims_whose_write_was_not_started_are_not_undone(world: Served) -> None:
     world.pod("p1", "shared")
     world.decide()
     await world.status("shared", {"allocation": {"devices": {"results": []}}, "reservedFor": [{**OTHER, "uid": "uid-p1"}]})

@@ -28,7 +28,7 @@ def test_only_a_handful_is_inside_the_pool() -> None:
     assert len(outbox) == 4
 
 
-def test_what_is_no_longer_wanted_is_not_sent() -> None:
+def test_unwanted_writes_are_not_sent() -> None:
     submitted = Submitted()
     outbox = Outbox(submitted.pool, room=1)
     wanted = {"a": True, "b": True}
@@ -50,7 +50,7 @@ def test_while_paused_nothing_goes_out() -> None:
     assert len(submitted.writes) == 1
 
 
-def test_what_is_put_while_another_is_made_comes_after_it() -> None:
+def test_a_write_put_while_another_is_built_is_sent_after_it() -> None:
     submitted = Submitted()
     outbox = Outbox(submitted.pool)
 

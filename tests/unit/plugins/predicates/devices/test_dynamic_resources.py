@@ -77,7 +77,7 @@ def test_only_complete_pools_of_the_newest_generation_count() -> None:
         ([claim("c", exactly())], "request r: device class gpu does not exist"),
     ],
 )
-def test_what_is_missing_is_named(claims: list[Object], words: str) -> None:
+def test_missing_objects_are_named(claims: list[Object], words: str) -> None:
     assert f"0/1 nodes are available: {words}." in outcome(node("n1"), *claims, user("p", "c"))[2]
 
 
