@@ -61,7 +61,7 @@ def test_the_grid_holds_few_rows_and_reaches_all(reader: Visit) -> None:
     assert 10 < in_grid(page) < 80
     grid.focus()
     page.keyboard.press("End")
-    expect(page.locator("[data-row] a:focus")).to_have_text(f"vision/pod/train-{JOBS - 2:04d}")
+    expect(page.locator("[data-row] a:focus")).to_have_text(f"vision/train-{JOBS - 2:04d}")
     assert in_grid(page) < 80
     page.get_by_label("Text").fill("train-24")
     expect(grid.locator("table")).to_have_attribute("aria-rowcount", "101")
@@ -72,7 +72,7 @@ def test_the_grid_holds_few_rows_and_reaches_all(reader: Visit) -> None:
 def test_rows_keep_their_places_while_the_reader_scrolls(reader: Visit) -> None:
     page = reader.open("jobs?sort=id")
     page.get_by_role("region", name="Jobs").evaluate("box => box.scrollTo(0, 28 * 1000)")
-    expect(page.locator("[data-row='1000']")).to_contain_text("speech/pod/train-2001")
+    expect(page.locator("[data-row='1000']")).to_contain_text("speech/train-2001")
 
 
 def test_the_map_tells_a_node_to_the_pointer_and_to_keys(reader: Visit) -> None:

@@ -87,7 +87,7 @@ def _claims(session: Session, task: TaskClass) -> list[tuple[str, int, IntArray]
     gpus = [dim for dim, name in enumerate(names) if name in GPU_RESOURCES]
     asked_for = [dim for dim in np.flatnonzero(task.request).tolist() if dim not in gpus]
     sliced = any(mig_gpus(names[dim]) for dim in asked_for)
-    found = [(names[dim], int(task.request[dim]), free[dim]) for dim in asked_for]
+    found = [(names[dim], int(task.request[dim]), free[dim]) for dim in asked_for if dim not in session.claimable_dims]
     devices = task.shape.devices
     asked = int(task.request[gpus].sum())
     if devices is not None and devices.fraction:

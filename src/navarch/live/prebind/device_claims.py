@@ -13,20 +13,22 @@ when the last pod has ended. Without it they would be held for as long as the cl
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
+from navarch.apis.devices.allocation_body import Slices, allocation, slices_by_pool
 from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
-from navarch.live.prebind.allocation_body import Slices, allocation, slices_by_pool
 from navarch.live.prebind.binding_conditions import BindingConditions
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.timestamps import rfc3339
@@ -36,6 +38,10 @@ log = logging.getLogger(__name__)
 KIND = "ResourceClaim"
 PROTECTION = "resource.kubernetes.io/delete-protection"
 ATTEMPTS = 5
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
 
 
 class _Use(Struct):
@@ -88,9 +94,23 @@ class DeviceClaims:
         self._client = client
         self._cache = cache
         self._uses: dict[str, list[_Use]] = {}
+        self.releasing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """(namespace, name) of claims that lose their devices."""
 
     def wants(self, uid: str) -> bool:
         return uid in self._uses
+
+    def for_request(self, uid: str) -> dict[str, Any]:
+        """The devices of the pod's claims as KAI's BindRequest has them, by the names that the pod gives its claims."""
+        task, uses = self._cache.cluster.task(uid), {use.name: use for use in self._uses.get(uid, ())}
+        found = []
+        for name, claim in task.shape.claims if task is not None else ():
+            use = uses.get(claim)
+            seen = self._visible(use.namespace, claim) or {} if use is not None else {}
+            given = (use.allocation if use is not None else None) or (seen.get("status") or {}).get("allocation")
+            if given:
+                found.append({"name": name, "allocation": given})
+        return {"resourceClaimAllocations": found} if found else {}
 
     def plan(self, cycle: Cycle) -> None:
         allocated = {each.claim: each for each in cycle.record.claims if not each.extended}
@@ -107,7 +127,7 @@ class DeviceClaims:
                 claim = self._visible(task.namespace, name) or {}
                 given = self._promised(task.namespace, name)
                 if found is not None:
-                    given = allocation(found, claim, slices, self._device_class, now)
+                    given = allocation(found, claim, slices, self._device_class, now, new_id)
                 use = _Use(task.namespace, name, given, (claim.get("metadata") or {}).get("uid") or "")
                 uses.append(use)
                 self._assume(use, task.name, task.uid)
@@ -139,6 +159,28 @@ class DeviceClaims:
                 continue
             except KubeError as error:
                 log.warning("resource claim %s/%s stays reserved: %s", use.namespace, use.name, error)
+
+    def release(self, namespace: str, name: str, uid: str) -> None:
+        """Start to take the devices from a claim that at most this pod uses."""
+        if (namespace, name) not in self.releasing:
+            task = asyncio.get_running_loop().create_task(self._release(_Use(namespace, name, None), uid))
+            self.releasing[namespace, name] = task
+            task.add_done_callback(lambda _: self.releasing.pop((namespace, name), None))
+
+    async def _release(self, use: _Use, uid: str) -> None:
+        try:
+            await self._change(use, lambda claim: _released(claim, uid))
+        except NotFound:
+            return
+        except Exception as error:
+            # No task awaits this. The pod asks again with its next attempt.
+            log.warning("resource claim %s/%s keeps its devices: %s", use.namespace, use.name, error)
+
+    async def close(self) -> None:
+        tasks = list(self.releasing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def done(self, bind: AssumedBind) -> None:
         # The overlay goes by itself as soon as the watch shows the allocation.
@@ -258,6 +300,16 @@ def _unused(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str,
     if not users and (use.allocation is not None or use.failed):
         status.pop("allocation", None)
         status.pop("devices", None)
+    return status
+
+
+def _released(claim: Mapping[str, Any], uid: str) -> dict[str, Any] | None:
+    """The status without devices; None: the claim has none, or another pod uses them by now."""
+    status = dict(claim.get("status") or {})
+    if not status.get("allocation") or any(user.get("uid") != uid for user in status.get("reservedFor") or ()):
+        return None
+    for field in ("allocation", "devices", "reservedFor"):
+        status.pop(field, None)
     return status
 
 

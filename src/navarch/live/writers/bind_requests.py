@@ -35,9 +35,19 @@ GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 
 
 class BindRequests:
-    """`served()`: whether the kind is served now. `enabled` False: requests are never used."""
+    """`served()`: whether the kind is served now. `enabled` False: requests are never used. `devices(uid)`: the fields of a request
+    that name the devices of the pod's claims."""
 
-    def __init__(self, client: Client, cache: ClusterCache, served: Callable[[], bool], *, enabled: bool) -> None:
+    def __init__(
+        self,
+        client: Client,
+        cache: ClusterCache,
+        served: Callable[[], bool],
+        *,
+        enabled: bool,
+        devices: Callable[[str], dict[str, Any]] = lambda uid: {},
+    ) -> None:
+        self._devices = devices
         self._client = client
         self._cache = cache
         self._served = served
@@ -75,6 +85,7 @@ class BindRequests:
                 "selectedNode": bind.node,
                 "backoffLimit": BACKOFF_LIMIT,
                 **self._received(bind, task),
+                **self._devices(bind.uid),
                 **({"predictedNUMAZones": zone_amounts(bind.numa_placement)} if bind.numa_placement else {}),
             },
         }

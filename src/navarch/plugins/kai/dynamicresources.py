@@ -1,7 +1,8 @@
 """dynamicresources: devices that pods claim, with evictions taken into account.
 
 The devices of a pod's own claim are free as soon as the pod is evicted, so that a search for victims can use them; undoing the
-eviction reserves them again. A claim on GPUs that several pods share must name its queue by a label.
+eviction reserves them again. A claim on GPUs that several pods share must name its queue by a label. Extended resources that a device
+class stands behind are claimed on nodes that do not report them; GPUs are not, as nodes count them by themselves.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from navarch.engine.node_functions import NodeFilter, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change
 from navarch.engine.reasons import Event, Reason
+from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.objects.devices import ResourceClaimSpec
 from navarch.model.status import ON_NODE
 from navarch.object_types import ObjectKey
 from navarch.plugins.kai.amounts import KaiAmounts
 from navarch.plugins.predicates.devices.claims import Claims
 from navarch.plugins.predicates.devices.dynamic_resources import MOST_USERS, DynamicResources
+from navarch.plugins.predicates.devices.extended_claims import ExtendedClaims
+from navarch.plugins.predicates.devices.extended_resources import class_behind
 
 _UNDONE_BY = (Event.CLAIM_CHANGED, Event.POD_REMOVED)
 
@@ -40,9 +44,13 @@ class DynamicClaims(Plugin):
         self.freed: dict[int, list[ResourceClaimSpec]] = {}
         """Evicted task -> its own claims before the eviction."""
         claiming = [bool(shape.claims) for shape in session.snapshot.shapes]
-        self.in_use = any(claiming)
+        extended = session.shared(ExtendedClaims)
+        self.in_use = any(claiming) or any(extended.concerns(shape) for shape in session.snapshot.shapes)
         if not self.in_use:
             return
+        names = enumerate(session.snapshot.resource_names)
+        served = (dim for dim, name in names if name not in GPU_RESOURCES and class_behind(session.snapshot, name) is not None)
+        session.claimable_dims = frozenset(served)
         self.claims = session.shared(Claims)
         self.specs: dict[ObjectKey, ResourceClaimSpec] = dict(self.claims.claims)
         self.claims.claims = self.specs

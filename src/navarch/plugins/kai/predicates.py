@@ -133,7 +133,8 @@ class KaiPredicates(Plugin):
             return None
         largest = nodes.allocatable.max(axis=1)
         for dim in np.flatnonzero(task.request > largest).tolist():
-            return names[dim], int(largest[dim])
+            if dim not in self.session.claimable_dims:
+                return names[dim], int(largest[dim])
         amounts = self.session.shared(KaiAmounts)
         most = max(amounts.sliced_gpus().values(), default=0)
         claimed = sum(amounts.claimed_gpus(task.namespace, claim) for _, claim in task.shape.claims)

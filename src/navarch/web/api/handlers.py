@@ -47,6 +47,7 @@ def handlers(context: Context, runner: WorkRunner, sources: Sources) -> dict[tup
         ("GET", job): JobPage(context, sources.client).get,
         ("GET", "queues"): lists.queues,
         ("GET", "queues/{name:.+}"): QueuePage(context).get,
+        ("GET", "usage"): lists.usage,
         ("GET", "nodes"): lists.nodes,
         ("GET", "nodes/{name:.+}"): NodePage(context).get,
         ("GET", "cycles"): cycles.get_all,

@@ -7,6 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from navarch.web.api.context import Context
+from navarch.web.application import json_response
 from navarch.web.errors import RequestError
 from navarch.web.security.viewer import Viewer
 from navarch.web.tables.job_filter import read_filter, read_part
@@ -75,6 +76,14 @@ class Lists:
             return {"resources": sorted(resources), "rows": rows}
 
         return await self._context.versioned(request, ("queues", seen), make)
+
+    async def usage(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """What queues held over time."""
+        self._context.check_ready()
+        state, query = self._state, request.query
+        seen = self._context.queues_seen(viewer)
+        found = state.queue_history.to_dict(state.clock(), seen, query.get("queue", ""), query.get("resource", ""))
+        return json_response(found)
 
     async def nodes(self, request: web.Request, viewer: Viewer) -> web.Response:
         self._context.check_ready()

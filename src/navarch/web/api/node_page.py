@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,18 +9,19 @@ from aiohttp import web
 
 from navarch.explanation.node_report import node_explained
 from navarch.explanation.result import NodeExplanation
-from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, gpu_memory
+from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import NodeNumaSpec, NodeSpec, TaskSpec
+from navarch.model.spec import TaskSpec
 from navarch.model.status import STATUS_NAMES
 from navarch.views.nodes import node_row
 from navarch.web.api.context import Context
 from navarch.web.api.lists import check_nodes
 from navarch.web.api.names import find_node
+from navarch.web.api.node_devices import counted_devices, driver_devices, numa_zones
 from navarch.web.application import json_response
 from navarch.web.cluster.assessment import opened
 from navarch.web.security.viewer import Viewer
-from navarch.web.tables.amounts import numbers_of, plain
+from navarch.web.tables.amounts import plain
 
 PODS: Final = ("pod", "job", "queue", "status", "cpu", "memory", "gpus", "priority", "devices")
 
@@ -51,8 +51,8 @@ class NodePage:
                 "labels": dict(spec.labels),
                 "created": spec.created or None,
                 "explanation": context.hide(explanation.to_dict(), viewer),
-                "devices": _devices(spec, pods, viewer),
-                "zones": self._zones(name, pods),
+                "devices": counted_devices(spec, pods, viewer) + driver_devices(state.cluster, spec, pods, viewer),
+                "zones": numa_zones(state.cluster, name, pods),
                 "pods": {"columns": PODS, "rows": [self._pod(task, viewer, seen) for task in pods]},
             }
         )
@@ -95,71 +95,9 @@ class NodePage:
             list(task.gpu_groups),
         ]
 
-    def _zones(self, name: str, pods: Sequence[TaskSpec]) -> list[dict[str, Any]] | None:
-        """None: the cluster does not tell them."""
-        found = self._context.state.cluster.objects.get("NodeResourceTopology", {}).get(("", name))
-        if not isinstance(found, NodeNumaSpec):
-            return None
-        held: dict[str, dict[str, int]] = {}
-        for task in pods:
-            for place, amounts in task.numa_placement:
-                for resource, amount in amounts:
-                    of_zone = held.setdefault(place, {})
-                    of_zone[resource] = of_zone.get(resource, 0) + amount
-        zones = []
-        for zone in found.zones:
-            reported = {name: has - dict(zone.available).get(name, has) for name, has in zone.allocatable}
-            used = held.get(zone.name) or reported
-            zones.append(
-                {"name": zone.name, "allocatable": numbers_of(zone.allocatable), "used": numbers_of(tuple(sorted(used.items())))}
-            )
-        return zones
-
 
 def _gpus(task: TaskSpec) -> float:
     total = sum(amount for name, amount in task.shape.requests if name in GPU_RESOURCES)
     if task.shape.devices is not None:
         total += task.shape.devices.fraction * task.shape.devices.count
     return plain("gpu", total)
-
-
-def _devices(spec: NodeSpec, pods: Sequence[TaskSpec], viewer: Viewer) -> list[dict[str, Any]]:
-    """One entry a device. Which of several whole devices a pod has is the kubelet's choice, so these are numbered in the order of the
-    pods' names, after the shared ones."""
-    has = dict(spec.allocatable)
-    resource = next((name for name in GPU_RESOURCES if has.get(name)), "")
-    count = has.get(resource, 0) // 1000
-    memory = gpu_memory(spec) if GPU_MEMORY_LABEL in spec.labels else None
-    if not resource:
-        return []
-    shared: dict[str, list[TaskSpec]] = {}
-    for task in pods:
-        for group in task.gpu_groups:
-            shared.setdefault(group, []).append(task)
-    found = [
-        {
-            "resource": resource,
-            "name": group,
-            "use": "shared",
-            "memory": memory,
-            "pods": [_part(task, viewer, memory) for task in sharing],
-        }
-        for group, sharing in sorted(shared.items())
-    ]
-    whole = [task for task in pods for _ in range(dict(task.shape.requests).get(resource, 0) // 1000) if not task.gpu_groups]
-    for task in whole:
-        pod = {"pod": task.key if viewer.sees(task.namespace) else None, "part": 1}
-        found.append({"resource": resource, "name": str(len(found)), "use": "whole", "memory": memory, "pods": [pod]})
-    while len(found) < count:
-        found.append({"resource": resource, "name": str(len(found)), "use": "free", "memory": memory, "pods": []})
-    return found
-
-
-def _part(task: TaskSpec, viewer: Viewer, memory: int | None) -> dict[str, Any]:
-    asked = task.shape.devices
-    part: float | None = None
-    if asked is not None and asked.fraction:
-        part = asked.fraction / 1000
-    elif asked is not None and asked.memory and memory:
-        part = round(asked.memory / memory, 3)
-    return {"pod": task.key if viewer.sees(task.namespace) else None, "part": part}

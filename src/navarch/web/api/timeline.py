@@ -25,7 +25,7 @@ def timeline(spec: JobSpec | None, tasks: Sequence[TaskSpec], events: Sequence[M
             found[float(int(when)), what, ""] += 1
     told = [each for each in events if each["reason"] in _EVICTIONS and each["time"]]
     for each in told:
-        found[float(int(each["time"])), "evicted", each["message"]] += max(1, int(each["count"]))
+        found[float(int(each["time"])), "evicted", _evictor(each["message"])] += max(1, int(each["count"]))
     if not told:
         for when in (since for task in tasks for kind, status, _, since in task.conditions if (kind, status) == _LEAVES):
             found[float(int(when)), "evicted", ""] += 1
@@ -36,6 +36,12 @@ def timeline(spec: JobSpec | None, tasks: Sequence[TaskSpec], events: Sequence[M
     if spec is not None:
         entries += [{"time": when, "what": what, "pods": 0, "text": what, "by": ""} for what, when in _of_job(spec) if when]
     return sorted(entries, key=lambda each: (each["time"], _ORDER.index(each["what"]), each["pods"], each["by"]))
+
+
+def _evictor(message: str) -> str:
+    """What evicted a pod, from the words of the event: `Pod ml/a-0: Evicted by reclaim for ml/b` -> `reclaim for ml/b`."""
+    _, found, rest = message.partition("victed by ")
+    return rest if found else message
 
 
 def _of_job(spec: JobSpec) -> list[tuple[str, float]]:

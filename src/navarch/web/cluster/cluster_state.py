@@ -19,6 +19,7 @@ from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
 from navarch.web.cluster.assessment import LONGEST, PART, Assessment, Assessor
+from navarch.web.cluster.queue_history import QueueHistory
 from navarch.web.cluster.watched_cluster import WatchedCluster
 from navarch.web.stream.change_log import Changed, ChangeLog
 from navarch.web.tables.jobs import JobTable, Starts
@@ -47,6 +48,7 @@ class ClusterState:
         self.registry, self.clock = registry, clock
         self._step = step
         self.log = ChangeLog()
+        self.queue_history = QueueHistory()
         self._next = asyncio.Event()
         """Set when the next version begins, and replaced."""
         self._begin(watched, policy, served)
@@ -124,6 +126,7 @@ class ClusterState:
         if queues or self._queues_due:
             self._queues_due = False
             found, gone = self.queues.update(self.assessment)
+            self.queue_history.add(self.clock(), {name: row["numbers"]["allocated"] for name, row in self.queues.rows.items()})
             changed_queues = found + gone
         entry = Changed(frozenset(changed + removed), frozenset(changed_queues), frozenset(names | useless))
         if len(entry) or not self.log.number:

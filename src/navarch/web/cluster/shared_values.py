@@ -43,7 +43,7 @@ class SharingReader(PodReader):
         if len(self._values) > MOST:
             self._values.clear()
         one = self._one
-        conditions = tuple(one(each) for each in task.conditions if each[0] in KEPT_CONDITIONS)
+        conditions = tuple([one(each) for each in task.conditions if each[0] in KEPT_CONDITIONS])
         return replace(
             task,
             namespace=one(task.namespace),

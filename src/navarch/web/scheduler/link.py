@@ -133,9 +133,19 @@ class SchedulerLink:
 
 
 def merged(decisions: Sequence[Decided]) -> list[dict[str, Any]]:
-    """Decisions of one cycle about one job are one entry. In the order given: newest first."""
+    """Decisions of one cycle about one job are one entry. Reservations for one job, cycle after cycle, are one entry too, with the
+    number of cycles and the first moment. In the order given: newest first."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    reserved: dict[str, dict[str, Any]] = {}
+    """Job -> its nominations, until an older decision about it is of another kind."""
     for each in decisions:
+        if each.kind != "nomination":
+            reserved.pop(each.job, None)
+        elif (repeated := reserved.get(each.job)) is not None and each.cycle != repeated["cycle"]:
+            when = _moment(each.time)
+            repeated["times"] += when != repeated["since"]
+            repeated["since"] = when
+            continue
         key = (each.cycle, each.kind, each.job, each.action, each.for_)
         entry = found.get(key)
         if entry is None:
@@ -143,6 +153,8 @@ def merged(decisions: Sequence[Decided]) -> list[dict[str, Any]]:
                 break
             entry = found[key] = {
                 "time": _moment(each.time),
+                "since": _moment(each.time),
+                "times": 1,
                 "cycle": each.cycle,
                 "kind": _KINDS.get(each.kind, each.kind),
                 "job": each.job,
@@ -152,6 +164,8 @@ def merged(decisions: Sequence[Decided]) -> list[dict[str, Any]]:
                 "for": each.for_,
                 "message": each.message,
             }
+            if each.kind == "nomination":
+                reserved[each.job] = entry
         entry["pods"] += 1
         if each.node not in entry["nodes"] and len(entry["nodes"]) < FEW_NODES:
             entry["nodes"].append(each.node)

@@ -92,7 +92,7 @@ def test_an_elastic_job_gives_its_surplus_first(policy: str) -> None:
     assert [each["pod"] for each in found["nominations"]] == ["ns/j-0"]
 
 
-def test_what_is_promised_is_kept_to_in_the_next_cycle() -> None:
+def test_nominations_are_kept_in_the_next_cycle() -> None:
     running = [pod(f"r{i}-0", f"r{i}", gpus=1, on="n") for i in range(2)]
     groups = [group(f"r{i}", "a", age=9 - i) for i in range(2)]
     objects = (node("n"), *TREE, *groups, *running, group("j", "b"), pod("j-0", "j", gpus=1))
@@ -150,9 +150,25 @@ def test_a_pod_whose_node_is_gone_is_no_victim_and_makes_no_room(policy: str) ->
 
 
 @pytest.mark.parametrize("policy", ["kai", "strict"])
-def test_what_is_left_of_a_broken_gang_goes_and_what_stands_nowhere_is_let_be(policy: str) -> None:
+def test_running_pods_of_a_broken_gang_are_evicted_and_pending_ones_stay(policy: str) -> None:
     broken = group("r", "a", least=3, age=9)
     broken["metadata"]["annotations"] = {"kai.scheduler/stale-podgroup-timestamp": "2025-12-31T23:00:00Z"}
     running = [pod("r-0", "r", gpus=1, on="n"), pod("r-1", "r", gpus=1, on="gone")]
     found = cycle(node("n"), node("z"), *TREE, broken, *running, policy="kai" if policy == "kai" else strict())
     assert [(each["pod"], each["action"]) for each in found["evictions"]] == [("ns/r-0", "stalegangeviction")]
+
+
+def test_an_extended_resource_that_no_node_reports_is_served_by_devices_until_they_are_used_up() -> None:
+    classes = {"extendedResourceName": "example.com/fpga", "selectors": [{"cel": {"expression": "true"}}]}
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    slices = {"driver": "fpga.example.com", "nodeName": "n", "pool": pool, "devices": [{"name": "d0"}, {"name": "d1"}]}
+    devices = [
+        {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "fpga"}, "spec": spec}
+        for kind, spec in (("DeviceClass", classes), ("ResourceSlice", slices))
+    ]
+    pods = [pod(f"j{i}-0", f"j{i}") for i in range(4)]
+    for each in pods[:3]:
+        each["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "1", "example.com/fpga": "1"}
+    groups = [group(f"j{i}", "a", age=9 - i) for i in range(4)]
+    found = cycle(node("n"), queue("dep"), queue("a", "dep"), *devices, *groups, *pods)
+    assert [each["pod"] for each in found["binds"]] == ["ns/j0-0", "ns/j1-0", "ns/j3-0"], "the last pod asks for no device"

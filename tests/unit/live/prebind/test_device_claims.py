@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -11,12 +12,12 @@ from tests.worlds.device_objects import claim, exactly, slice_of
 from tests.worlds.live_parts.resources import RESOURCE_CLAIMS, binding_conditions
 from tests.worlds.live_parts.shared_claims import World, bind_of
 
+from navarch.apis.devices.allocation_body import allocation
 from navarch.embedded.api.server import ApiServer
 from navarch.engine.record import ClaimAllocation
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.resources import Resource
-from navarch.live.prebind.allocation_body import allocation
 from navarch.live.prebind.device_claims import ATTEMPTS, KIND, PROTECTION, DeviceClaims
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.objects.devices import AllocatedDevice
@@ -217,7 +218,7 @@ async def test_devices_that_a_claim_had_before_are_not_ours_to_give_back(world: 
     assert await world.devices("had") == (["g0"], [])
 
 
-async def test_what_was_not_begun_is_not_written_to(world: Served) -> None:
+async def test_claims_whose_write_was_not_started_are_not_undone(world: Served) -> None:
     world.pod("p1", "shared")
     world.decide()
     await world.status("shared", {"allocation": {"devices": {"results": []}}, "reservedFor": [{**OTHER, "uid": "uid-p1"}]})
@@ -305,9 +306,22 @@ async def test_all_that_a_driver_must_know_is_written_with_its_devices(world: Se
     found = ClaimAllocation(
         "default/c", "", "n1", (AllocatedDevice("r", "d", "n1", "g0", True), AllocatedDevice("q", "d", "n1", "g1"))
     )
-    devices = allocation(found, asked, {}, lambda name: {}, "")["devices"]
+    devices = allocation(found, asked, {}, lambda name: {}, "", lambda: "")["devices"]
     assert devices["results"] == [
         {"request": "r", "driver": "d", "pool": "n1", "device": "g0", "adminAccess": True, "tolerations": [taint]},
         {"request": "q", "driver": "d", "pool": "n1", "device": "g1"},
     ]
     assert devices["config"] == [{"source": "FromClaim", **told}]
+
+
+@pytest.mark.parametrize(("users", "released"), [([], True), ([{**OTHER, "uid": "uid-p1"}], True), ([OTHER], False)])
+async def test_a_claim_is_released_unless_another_pod_uses_it(world: Served, users: list[Object], released: bool) -> None:
+    made = claim("had", exactly(), allocated="n1")
+    made["status"]["reservedFor"] = users
+    await world.make(made)
+    for _ in range(2):  # the second request finds the first under way
+        world.claims.release("default", "had", "uid-p1")
+    world.claims.release("default", "absent", "uid-p1")
+    while world.claims.releasing:
+        await asyncio.sleep(0.01)
+    assert await world.devices("had") == (([], []) if released else (["g0"], ["other"]))

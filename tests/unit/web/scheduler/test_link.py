@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from navarch.views.published_state import CycleSummary, Decided
 from navarch.web.scheduler.link import binds_per_second, merged
 from navarch.web.scheduler.metrics_page import parse_metrics
@@ -26,6 +28,21 @@ def test_decisions_of_one_cycle_about_one_job_are_one_entry() -> None:
         ("bind", 5, "ml/a", 1, ["n1"]),
     ]
     assert (found[1]["for"], found[1]["action"], found[1]["message"]) == ("ml/a", "reclaim", "because")
+
+
+def test_a_node_that_is_reserved_again_and_again_is_one_entry() -> None:
+    nominated = [decided("nomination", number, f"ml/a-{pod}", "n1", "ml/a") for number in (9, 8, 7) for pod in (0, 1)]
+    at = {9: "2026-11-16T06:00:09Z", 8: "2026-11-16T06:00:08Z", 7: "2026-11-16T06:00:07Z"}
+    nominated = [replace(each, time=at[each.cycle]) for each in nominated]
+    other = decided("nomination", 8, "ml/b-0", "n2", "ml/b")
+    found = merged([*nominated[:3], other, *nominated[3:], decided("bind", 6, "ml/a-0", "n1", "ml/a"), replace(nominated[0], cycle=5)])
+    assert [(each["kind"], each["job"], each["cycle"], each["pods"], each["times"]) for each in found] == [
+        ("nominate", "ml/a", 9, 2, 3),
+        ("nominate", "ml/b", 8, 1, 1),
+        ("bind", "ml/a", 6, 1, 1),
+        ("nominate", "ml/a", 5, 1, 1),
+    ]
+    assert found[0]["time"] - found[0]["since"] == 2.0
 
 
 def cycle(number: int, time: str, bound: int) -> CycleSummary:

@@ -42,7 +42,7 @@ class ClassDemand:
 
     def __init__(self, session: Session, kind: TaskClass, wanted: int, *, all_return: bool) -> None:
         view = session.view(kind)
-        self.dims: list[int] = [dim for dim in view.dims.tolist() if kind.request[dim] > 0]
+        self.dims: list[int] = [d for d in view.dims.tolist() if kind.request[d] > 0 and d not in session.claimable_dims]
         self.need: list[int] = kind.request[self.dims].tolist()
         self.wanted = wanted
         self.usable = view.static

@@ -23,6 +23,7 @@ from navarch.plugins.predicates.pods.placed_pods import watch_pods
 NOT_HERE = "resourceclaim not available on the node"
 IN_USE = "resourceclaim in use"
 MOST_USERS = 256
+ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 
 
 class DynamicResources(NodeFilter):
@@ -38,8 +39,12 @@ class DynamicResources(NodeFilter):
     def applies(self, task: TaskClass) -> bool:
         return bool(task.shape.claims) or bool(self.session.shared(ExtendedClaims).of(task))
 
-    def post_filter_text(self, task: TaskClass) -> str:
-        return "still not schedulable" if self.applies(task) else "no new claims to deallocate"
+    def post_filter(self, task: TaskClass) -> str:
+        if not self.applies(task):
+            return "no new claims to deallocate"
+        if self.session.shared(Claims).release(task, self.session.task(task.task).uid):
+            return "deallocation of ResourceClaim completed"
+        return "still not schedulable"
 
     def reject(self, task: TaskClass) -> Rejection | None:
         claims, pod = self.session.shared(Claims), self.session.task(task.task)
@@ -106,7 +111,15 @@ def _problem(claim: ResourceClaimSpec, claims: Claims) -> str:
                 return f"request {demand.name}: Navarch does not support {', '.join(demand.unsupported)}"
             if ("", demand.device_class) not in claims.classes:
                 return f"request {demand.name}: device class {demand.device_class} does not exist"
+            if demand.admin_access and not _may_administer(claim.namespace, claims):
+                return f"request {demand.name}: {claim.namespace} lacks the label {ADMIN_ACCESS}=true that adminAccess needs"
     return ""
+
+
+def _may_administer(namespace: str, claims: Claims) -> bool:
+    """The API server refuses the claim, or its devices, in a namespace without the label."""
+    known = claims.session.snapshot.namespaces.get(namespace)
+    return known is None or known.labels.get(ADMIN_ACCESS) == "true"
 
 
 class DevicePreferences(NodeScorer):

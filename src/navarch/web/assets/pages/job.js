@@ -7,7 +7,7 @@ import { Ahead, Blockers, Cause, Changes, NodeReasons, Placements } from "../par
 import { Few, NodeLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
 import { Grid } from "../parts/grid.js";
-import { startText } from "../parts/job_cells.js";
+import { shownName, startText } from "../parts/job_cells.js";
 import { TrialsButton, useTrials } from "../parts/trials.js";
 import { Table } from "../parts/table.js";
 
@@ -16,7 +16,7 @@ export function JobPage({ parts }) {
   const concerns = (change) => change.removed.includes(id) || change.changed.some((row) => row[0] === id);
   const source = useResource(["jobs", ...parts], "jobs", concerns, { namespace: parts[0] });
   return html`
-    <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/jobs">Jobs</a> / </span>${id}</h1></div>
+    <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/jobs">Jobs</a> / </span>${source.data ? shownName(source.data.job) : id}</h1></div>
     <${Loaded} source=${source} what=${`job ${id}`}>${(data) => html`<${Job} data=${data} />`}<//>`;
 }
 
@@ -77,7 +77,7 @@ function Summary({ data }) {
       ${job.startUnknown && html`<span class="note">start not known: ${job.startUnknown}</span>`}
       <span>${job.kind} in queue <${QueueLink} name=${job.queue} /></span>
       <span class="note">${summaryText(job)}</span>
-      <span class="note">asks for ${amounts(requests) || "nothing"}</span>
+      ${amounts(requests) && html`<span class="note">asks for ${amounts(requests)}</span>`}
       ${entries.length > 0 && html`<button type="button" class="quiet" aria-expanded=${open ? "true" : "false"}
         onClick=${() => setOpen(!open)}>${count(entries.length, "label")}</button>`}
     </div>
@@ -90,7 +90,7 @@ const MEMBER_COLUMNS = [
   { id: "role", title: "Role", width: "14%", minor: true, cell: (row) => row.role || "–" },
   { id: "status", title: "Status", width: "100px", cell: (row) => html`<${State} value=${row.status} />` },
   { id: "node", title: "Node", width: "20%", text: (row) => row.node ?? "", cell: (row) => html`<${NodeLink} name=${row.node} />` },
-  { id: "started", title: "Runs for", width: "84px", num: true, cell: (row) => (row.started ? age(row.started) : "–") },
+  { id: "started", title: "Runs for", width: "84px", num: true, cell: (row) => (row.started && row.status === "Running" ? age(row.started) : "–") },
   { id: "message", title: "Message", minor: true, cell: (row) => row.message ?? "" },
 ];
 
@@ -147,10 +147,11 @@ function Events({ events }) {
     <//>`;
 }
 
-// The pods of a gang are told the same: events with one reason and message become one line, at the place of the newest.
+// The pods of a gang are told the same: events with one reason and message become one line, at the place of the newest. "Assigned to
+// node-1" and "assigned to node-2" are the same in this sense; the table of pods has their nodes.
 function alike(events) {
   const found = new Map();
-  for (const event of events) {
+  for (const event of events.map(withoutPlace)) {
     const key = `${event.reason}\n${event.message}`;
     const known = found.get(key);
     if (known) {
@@ -159,6 +160,12 @@ function alike(events) {
     } else found.set(key, { ...event, objects: [event.object] });
   }
   return [...found.values()];
+}
+
+function withoutPlace(event) {
+  const pod = event.object.replace(/^Pod\//, "");
+  const assigned = event.message.startsWith("Successfully assigned ") && event.message.includes(`/${pod} to `);
+  return assigned ? { ...event, message: "Successfully assigned to a node" } : event;
 }
 
 function Evictions({ evictions }) {

@@ -7,7 +7,7 @@ import { address, setQuery } from "../core/router.js";
 import { objects, overlaid } from "../core/rows.js";
 import { comparison, useStableOrder } from "../core/stable_order.js";
 import { Grid } from "../parts/grid.js";
-import { Place, causeText, podsLong, podsShort, startText } from "../parts/job_cells.js";
+import { Place, causeText, podsLong, podsShort, shownName, startText } from "../parts/job_cells.js";
 import { QueueLink } from "../parts/names.js";
 import { Loaded, State } from "../parts/notices.js";
 
@@ -15,8 +15,8 @@ const STATES = ["waiting", "running", "terminating", "succeeded", "failed", "emp
 const idOf = (row) => row.id;
 
 const COLUMNS = [
-  { id: "id", title: "Job", width: "21%", sortable: true, text: (row) => row.id, cell: (row) => html`<a
-    href=${address(["jobs", ...row.id.split("/")])}>${row.id}</a>` },
+  { id: "id", title: "Job", width: "21%", sortable: true, text: (row) => `${row.kind} ${shownName(row)}`, cell: (row) => html`<a
+    href=${address(["jobs", ...row.id.split("/")])}>${shownName(row)}</a>${row.kind !== "PodGroup" && html` <span class="note">${row.kind}</span>`}` },
   { id: "queue", title: "Queue", width: "9%", sortable: true, minor: true, text: (row) => row.queue ?? "", cell: (row) => html`<${QueueLink}
     name=${row.queue} />` },
   { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} />` },
@@ -135,7 +135,7 @@ export function selection(mine) {
 
 function filter({ state, text }) {
   const wanted = (text ?? "").toLowerCase();
-  const holds = (row) => `${row.id}\n${row.queue}\n${row.cause}\n${row.never}`.toLowerCase().includes(wanted);
+  const holds = (row) => `${row.id}\n${row.name}\n${row.queue}\n${row.cause}\n${row.never}`.toLowerCase().includes(wanted);
   return (row) => (!state || row.state === state) && (!wanted || holds(row));
 }
 
@@ -149,6 +149,7 @@ function valueOf(id) {
   if (id === "created") return (row) => (row.created ? -row.created : null); // Age: the youngest first
   if (id === "start") return (row) => row.start?.[0] ?? null;
   if (id === "place") return (row) => (row.never ? 1e9 : row.place);
+  if (id === "id") return shownName;
   return (row) => row[id];
 }
 

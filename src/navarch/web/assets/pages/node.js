@@ -56,7 +56,7 @@ function Use({ node, useless }) {
     </section>`;
 }
 
-// One box a device. The part of each pod fills the box from below.
+// One box a device. The part of each pod fills the bar at the foot of the box.
 function Devices({ devices }) {
   if (!devices?.length) return null;
   return html`
@@ -64,18 +64,29 @@ function Devices({ devices }) {
       <h2>Devices <span class="note">${count(devices.filter((each) => each.use === "free").length, "free device")} of ${devices.length}</span>
       </h2>
       <ul class="devices">${devices.map((device) => html`
-        <li class=${`device ${device.use}`}>
-          <b>${resourceName(device.resource)} ${device.name}</b>
+        <li class=${`device ${device.use}`} key=${`${device.resource} ${device.pool ?? ""} ${device.name}`}>
+          <b>${deviceName(device)}</b>
+          ${device.about && html`<span class="note">${device.about}</span>`}
           ${device.pods.length === 0
-            ? html`<span class="note">${device.use === "held" ? "held, pod not known" : "free"}</span>`
+            ? html`<span class="note">${device.use === "free" ? "free" : `held by ${claimNames(device) || "a pod that is not known"}`}</span>`
             : device.pods.map((each) => html`<span class="holder"
-              title=${each.pod ?? "hidden"}>${each.pod ?? "hidden"}${each.part < 1 ? ` (${percent(each.part)})` : ""}</span>`)}
+              title=${each.pod ?? "hidden"}>${each.pod?.replace(/^[^/]*\//, "") ?? "hidden"}${each.part !== null && each.part < 1 ? ` (${percent(each.part)})` : ""}</span>`)}
           <${Bar} thin
-            parts=${[{ value: device.use === "held" ? 1 : device.pods.reduce((sum, each) => sum + each.part, 0), kind: device.use === "shared" ? "borrowed" : "used" }]}
+            parts=${[{ value: filled(device), kind: device.use === "shared" ? "borrowed" : "used" }]}
             whole=${1} label=${`${device.use}, ${count(device.pods.length, "pod")}`} />
         </li>`)}
       </ul>
     </section>`;
+}
+
+// A device of a driver has the name that the driver gave it; counted devices have numbers.
+const deviceName = (device) => (device.pool === undefined ? `${resourceName(device.resource)} ${device.name}` : device.name);
+const claimNames = (device) => (device.claims ?? []).map((name) => name ?? "a hidden claim").join(", ");
+
+// How much of the bar is filled. The part of a pod on a shared device is not always known: then the bar is full.
+function filled({ use, pods }) {
+  if (use === "free") return 0;
+  return use === "held" || pods.some((each) => each.part === null) ? 1 : pods.reduce((sum, each) => sum + each.part, 0);
 }
 
 function Refusals({ explanation }) {

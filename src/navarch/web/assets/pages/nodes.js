@@ -73,10 +73,17 @@ function MapView({ nodes, level, colour, column, resource }) {
   const byIndex = useMemo(() => (i) => colourOf(nodes[i]), [colourOf, nodes]);
   return html`
     <section class="panel">
-      <${NodeMap} groups=${groups} colourOf=${byIndex} label=${`Map of ${count(nodes.length, "node")} by ${colour}`}
+      <${NodeMap} groups=${groups} colourOf=${byIndex} textOf=${(i) => written(nodes[i], column, resource)} label=${`Map of ${count(nodes.length, "node")} by ${colour}`}
         tell=${(i) => told(nodes[i], column, resource)} open=${(i) => navigate(["nodes", nodes[i].name])} />
       <div class="key">${key.map(([swatch, text]) => html`<span><i style=${{ background: swatch }}></i>${text}</span>`)}</div>
     </section>`;
+}
+
+// The lines in a cell: the name, how much is used, and of how many devices or how much.
+function written(node, column, resource) {
+  const [have, used] = [node.allocatable[column], node.used[column]];
+  if (!(node.status & READY)) return [node.name, "not ready"];
+  return have > 0 ? [node.name, percent(used / have), `${amount(resource, used)} of ${amount(resource, have)}`] : [node.name];
 }
 
 function NodeTable({ nodes, accept, column, resource, query }) {

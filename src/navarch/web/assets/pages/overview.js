@@ -23,10 +23,10 @@ export function OverviewPage() {
       ${source.data && html`<span class="note">policy ${source.data.policy} · ${clock(source.data.time)}</span>`}
     </div>
     <${Loaded} source=${source} what="the overview">${(data) => html`
-      <div class="panels">
+      <div class="panels even">
         <${Capacity} resources=${data.resources} nodes=${data.nodes} />
         <${Load} data=${data} />
-        <div class="stack">
+        <div class="stack growing">
           <${Oldest} oldest=${data.oldest} waiting=${data.jobs.waiting} />
           <${Loans} starved=${data.starved} loans=${data.loans} />
         </div>
@@ -96,11 +96,14 @@ function Load({ data }) {
               <${Figure} value=${plain(scheduler.bindsPerSecond)} name="binds / s" />
               <${Figure} value=${plain(scheduler.failedWrites)} name="failed writes" tone=${scheduler.failedWrites ? "bad" : ""} />
             </div>
-            <p class="note">leader: ${scheduler.leader || "none"}</p>`
+            <p class="note" title=${scheduler.leader}>leader: ${shortLeader(scheduler.leader)}</p>`
           : html`<div><h3>Cycle times, binds, failed writes, leader</h3><${NotAvailable} reason=${scheduler.reason} /></div>`}
       </div>
     </section>`;
 }
+
+// The identity of a leader is its pod or machine, and a number that makes it unique.
+const shortLeader = (identity) => (identity ? identity.replace(/_[0-9a-f]{16,}$/, "") : "none");
 
 function Oldest({ oldest, waiting }) {
   if (!oldest) {
@@ -183,7 +186,7 @@ function Decisions({ decisions, scheduler }) {
     </section>`;
 }
 
-function Decision({ time, cycle, kind, job, queue, pods, nodes, action, message, ...rest }) {
+function Decision({ time, since, times, cycle, kind, job, queue, pods, nodes, action, message, ...rest }) {
   return html`
     <li>
       <time title=${`cycle ${cycle}`}>${clock(time)}</time>
@@ -193,6 +196,7 @@ function Decision({ time, cycle, kind, job, queue, pods, nodes, action, message,
         ${nodes?.length > 0 && html` ${kind === "evict" ? "from" : "on"} <${Few} items=${nodes.map((name) => html`<${NodeLink}
           name=${name} />`)} />`}
         ${rest.for && html` for <${JobLink} id=${rest.for} />`}${message && html` <span class="note">${message}</span>`}
+        ${times > 1 && html` <span class="note">in ${plain(times)} cycles since ${clock(since)}</span>`}
       </span>
     </li>`;
 }

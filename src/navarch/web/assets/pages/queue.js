@@ -1,6 +1,6 @@
 // One queue: its amounts, how its share came about, what lends and borrows, what waits in it.
 import { html } from "../core/dom.js";
-import { amount, amounts, byResource, plain, resourceName } from "../core/format.js";
+import { amount, amounts, byResource, plain, resourceName, span } from "../core/format.js";
 import { useResource } from "../core/live.js";
 import { address } from "../core/router.js";
 import { Bar } from "../parts/bars.js";
@@ -8,6 +8,7 @@ import { JobLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
 import { QueueBar, QueueKey, queueFigures } from "../parts/queue_bars.js";
 import { Table, bar, num } from "../parts/table.js";
+import { UsageBars, heldOf, useUsage } from "../parts/usage_bars.js";
 
 export function QueuePage({ parts }) {
   const name = parts.join("/");
@@ -29,6 +30,7 @@ function Queue({ queue, explanation }) {
     </div>
     <div class="panels">
       <${Amounts} queue=${queue} />
+      <${OverTime} queue=${queue} />
       ${explanation && html`
         <section class="panel"><h2>How its share came about</h2>
           ${explanation.steps.length ? html`<ol class="steps">${explanation.steps.map((step) => html`<li>${step.text} <b>${Object.keys(step.amounts).length ? amounts(step.amounts) : ""}</b>
@@ -47,9 +49,9 @@ function Amounts({ queue }) {
   const resources = [...names].filter((name) => name !== "pods").sort(byResource);
   return html`
     <section class="panel wide"><h2>Amounts</h2>
-      <${QueueKey} />
+      <div class="before-table"><${QueueKey} /></div>
       <${Table} label="Amounts of the queue" className="queues"
-        columns=${["Resource", bar("held beside what it is owed"), num("holds"), num("owed"), num("borrowed"), num("asks"), num("quota"), num("guarantee"), num("limit"), "used over time"]}>${resources.map((resource) => {
+        columns=${["Resource", bar("held beside what it is owed"), num("holds"), num("owed"), num("borrowed"), num("asks"), num("quota"), num("guarantee"), num("limit"), ...(queue.usage ? ["counted as used over time"] : [])]}>${resources.map((resource) => {
           const found = queueFigures(queue, resource);
           const show = (value) => amount(resource, value);
           const scale = Math.max(found.allocated, found.due ?? 0, found.quota ?? 0, found.guarantee ?? 0, found.request);
@@ -58,12 +60,38 @@ function Amounts({ queue }) {
             <tr><th scope="row">${resourceName(resource)}</th><td class="wide-bar">
               <${QueueBar} row=${queue} resource=${resource} scale=${scale} /></td>
             ${[found.allocated, found.due, found.borrowed, found.request, found.quota, found.guarantee, found.limit].map((value) => html`<td class="num">${show(value)}</td>`)}
-            <td>${usage === undefined ? "–" : html`<${Usage} part=${usage} />`}</td></tr>`;
+            ${queue.usage && html`<td>${usage === undefined ? "–" : html`<${Usage} part=${usage} />`}</td>`}</tr>`;
         })}<//>
     </section>`;
 }
 
-// What the queue held over time, as a part of the cluster.
+// What the queue held in the last hour, one chart a resource.
+function OverTime({ queue }) {
+  const usage = useUsage({ queue: queue.name });
+  const rows = (usage?.rows ?? []).filter((row) => row.held.some((value) => value > 0)).sort((a, b) => byResource(a.resource, b.resource));
+  return html`
+    <section class="panel wide"><h2>Held over time <span class="note">in the last hour; the line is what it is owed now</span></h2>
+      ${rows.length === 0 ? html`<${Empty}>Nothing was held since the dashboard was started.<//>` : html`
+        <div class="charts">${rows.map((row) => {
+          const { due = 0 } = queueFigures(queue, row.resource);
+          const most = Math.max(...row.held);
+          return html`
+            <figure key=${row.resource}>
+              <figcaption><b>${resourceName(row.resource)}</b> <span class="note">now ${amount(row.resource, row.held.at(-1))}, at most ${amount(row.resource, most)}${watched(row.held, usage.seconds)}</span></figcaption>
+              <${UsageBars} held=${row.held} seconds=${usage.seconds} resource=${row.resource} name=${queue.name} whole=${most}
+                owed=${due <= 2 * most ? due : 0} height=${64} />
+            </figure>`;
+        })}</div>`}
+    </section>`;
+}
+
+// Only where it is less than the whole hour.
+function watched(held, seconds) {
+  const known = held.filter((value) => value !== null).length;
+  return known < held.length ? ` since the dashboard started ${span(known * seconds)} ago` : "";
+}
+
+// What the policy counts as used over time, as a part of the cluster.
 function Usage({ part }) {
   const label = `${plain(100 * part)} % of the cluster`;
   return html`<${Bar} thin parts=${[{ value: part, kind: "used" }]} whole=${1} label=${label} /><span class="note">${label}</span>`;

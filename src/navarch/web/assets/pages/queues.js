@@ -6,6 +6,7 @@ import { address, setQuery } from "../core/router.js";
 import { overlaid } from "../core/rows.js";
 import { QueueBar, QueueKey, barScale, queueFigures } from "../parts/queue_bars.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
+import { UsageBars, heldOf, useUsage } from "../parts/usage_bars.js";
 
 const nameOf = (row) => row.name;
 const read = (answer) => ({ resources: answer.resources, rows: new Map(answer.rows.map((row) => [row.name, row])) });
@@ -22,6 +23,7 @@ function Tree({ data, query }) {
   const rows = useMemo(() => inTree([...data.rows.values()]), [data]);
   const resources = [...data.resources].filter((name) => name !== "pods").sort(byResource);
   const resource = resources.includes(query.resource) ? query.resource : resources[0];
+  const usage = useUsage({ resource });
   if (!rows.length) return html`<${Empty}>There are no queues.<//>`;
   const scale = barScale(rows, resource);
   const choose = (event) => setQuery({ resource: event.currentTarget.value });
@@ -38,18 +40,20 @@ function Tree({ data, query }) {
         <caption class="visually-hidden">Queues with their ${resourceName(resource)}, each below its parent</caption>
         <thead><tr>
           <th scope="col">Queue</th><th scope="col" class="wide-bar">${resourceName(resource)}</th>
+            <th scope="col" class="over-time">last hour</th>
             <th scope="col" class="num">holds</th><th scope="col" class="num">owed</th>
-          <th scope="col" class="num">borrowed</th><th scope="col" class="num">asks</th><th scope="col" class="num minor">quota</th>
+          <th scope="col" class="num minor">borrowed</th><th scope="col" class="num minor">asks</th><th scope="col" class="num minor">quota</th>
             <th scope="col" class="num minor">guarantee</th>
           <th scope="col" class="num minor">limit</th><th scope="col" class="num minor">weight</th>
-            <th scope="col" class="num">waiting</th><th scope="col" class="num">running</th><th scope="col">State</th>
+            <th scope="col" class="num">waiting</th><th scope="col" class="num minor">running</th><th scope="col" class="minor">State</th>
         </tr></thead>
-        <tbody>${rows.map((row) => html`<${QueueRow} key=${row.name} row=${row} resource=${resource} scale=${scale} />`)}</tbody>
+        <tbody>${rows.map((row) => html`<${QueueRow} key=${row.name} row=${row} resource=${resource} scale=${scale}
+          usage=${usage} />`)}</tbody>
       </table>
     </div>`;
 }
 
-function QueueRow({ row, resource, scale }) {
+function QueueRow({ row, resource, scale, usage }) {
   const found = queueFigures(row, resource);
   const show = (value) => amount(resource, value);
   const starved = found.due !== undefined && found.allocated < Math.min(found.due, found.request);
@@ -59,18 +63,20 @@ function QueueRow({ row, resource, scale }) {
       <th scope="row" style=${{ paddingLeft: `${8 + 18 * row.depth}px` }}><a href=${address(["queues", row.name])}>${row.name}</a>
         </th>
       <td class="wide-bar"><${QueueBar} row=${row} resource=${resource} scale=${scale} /></td>
+      <td class="over-time"><${UsageBars} held=${heldOf(usage, row.name, resource)} seconds=${usage?.seconds} resource=${resource}
+        name=${row.name} whole=${scale} owed=${found.due ?? 0} bars=${40} /></td>
       <td class="num">${show(found.allocated)}</td>
       <td class="num">${show(found.due)}${starved && html` <${State} value="starved" tone="warn" />`}</td>
-      <td class="num">${found.borrowed ? show(found.borrowed) : "–"}</td>
-      <td class="num">${show(found.request)}</td>
+      <td class="num minor">${found.borrowed ? show(found.borrowed) : "–"}</td>
+      <td class="num minor">${show(found.request)}</td>
       <td class="num minor">${show(found.quota)}</td>
       <td class="num minor">${show(found.guarantee)}</td>
       <td class="num minor">${show(found.limit)}</td>
       <td class="num minor">${plain(row.weight)}</td>
       <td class="num">${waiting ? html`<a
         href=${address(["jobs"], { queue: row.name, state: "waiting" })}>${plain(waiting)}</a>` : "0"}</td>
-      <td class="num">${plain(row.jobs.running)}</td>
-      <td><${State} value=${row.state} /></td>
+      <td class="num minor">${plain(row.jobs.running)}</td>
+      <td class="minor"><${State} value=${row.state} /></td>
     </tr>`;
 }
 

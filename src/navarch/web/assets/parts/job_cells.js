@@ -3,6 +3,11 @@ import { html } from "../core/dom.js";
 import { moment, span } from "../core/format.js";
 import { State } from "./notices.js";
 
+// The name of the workload where there is one: a pod's group that no user made has a longer id.
+export function shownName(row) {
+  return row.namespace && row.name ? `${row.namespace}/${row.name}` : row.id;
+}
+
 // Pods that run or are done, of all it has or needs.
 export function podsShort(row) {
   const all = row.pending + row.running + row.terminating + row.succeeded + row.failed;
@@ -20,7 +25,7 @@ export function Place({ row }) {
 
 // "in 12m – 1h": half of the chances lie before the first, 90 % before the second.
 export function startText(row) {
-  if (!row.start) return row.startUnknown ? html`<span class="muted">unknown</span>` : "–";
+  if (!row.start) return row.startUnknown ? html`<span class="note">unknown</span>` : "–";
   const [half, most] = row.start.map((value) => Math.max(0, (moment(value).getTime() - Date.now()) / 1000));
   return `in ${rough(half)} – ${rough(most)}`;
 }

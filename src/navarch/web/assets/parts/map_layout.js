@@ -3,7 +3,7 @@
 const GAP = 10;
 const LABEL = 16;
 const SMALLEST = 5;
-const LARGEST = 40;
+const LARGEST = 88; // cells of a small cluster have room for a name
 
 // groups: [{name, nodes: [index]}]; returns {cell, height, blocks: [{name, nodes, x, y, columns, width, height}]}.
 // Cells are as large as fits into about `wanted` pixels of height; the map becomes higher where cells would be too small to see.
@@ -23,7 +23,8 @@ function placed(groups, width, cell) {
   let y = 0;
   let line = 0;
   for (const group of groups) {
-    const columns = Math.min(most, Math.max(1, Math.ceil(Math.sqrt(group.nodes.length * 1.6))));
+    const wide = groups.length === 1 ? most : Math.ceil(Math.sqrt(group.nodes.length * 1.6)); // one group has the whole width
+    const columns = Math.min(most, group.nodes.length, Math.max(1, wide));
     const blockWidth = columns * cell;
     const blockHeight = LABEL + Math.ceil(group.nodes.length / columns) * cell;
     if (x > 0 && x + blockWidth > width) {

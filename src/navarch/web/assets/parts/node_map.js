@@ -5,9 +5,11 @@ import { themeColour, useThemeVersion } from "../core/preferences.js";
 import { cellAt, corner, layout, moved } from "./map_layout.js";
 
 const WANTED_HEIGHT = 560;
+const READABLE = 60; // pixels of a cell that has room for text
 
-// groups: [{name, nodes: [index]}]; colourOf(index) is a colour; tell(index) describes a node; open(index) shows its page.
-export function NodeMap({ groups, colourOf, tell, open, label }) {
+// groups: [{name, nodes: [index]}]; colourOf(index) is a colour; tell(index) describes a node; open(index) shows its page; textOf(index)
+// are the lines that are written into a large cell.
+export function NodeMap({ groups, colourOf, textOf, tell, open, label }) {
   const box = useRef();
   const canvas = useRef();
   const [width, setWidth] = useState(0);
@@ -20,7 +22,7 @@ export function NodeMap({ groups, colourOf, tell, open, label }) {
   }, []);
   const plan = useMemo(() => (width > 0 ? layout(groups, width, WANTED_HEIGHT) : null), [groups, width]);
   useEffect(() => {
-    if (plan) draw(canvas.current, plan, width, colourOf);
+    if (plan) draw(canvas.current, plan, width, colourOf, textOf);
   }, [plan, colourOf, theme]);
 
   const valid = plan && at && at.block < plan.blocks.length && at.place < plan.blocks[at.block].nodes.length ? at : null;
@@ -55,7 +57,7 @@ export function NodeMap({ groups, colourOf, tell, open, label }) {
     <p class="map-told" role="status">${valid ? tell(nodeAt(valid)) : "Point at a cell, or move with the arrow keys."}</p>`;
 }
 
-function draw(canvas, plan, width, colourOf) {
+function draw(canvas, plan, width, colourOf, textOf) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.floor(width * ratio);
   canvas.height = Math.floor(plan.height * ratio);
@@ -76,8 +78,21 @@ function draw(canvas, plan, width, colourOf) {
       const x = block.x + (place % block.columns) * plan.cell;
       const y = block.y + plan.label + Math.floor(place / block.columns) * plan.cell;
       pen.fillRect(x, y, plan.cell - inset, plan.cell - inset);
+      if (plan.cell >= READABLE) write(pen, textOf(node), x, y, plan.cell);
     });
   }
+}
+
+// Dark text on light cells, and light text on dark ones.
+function write(pen, lines, x, y, cell) {
+  const [red, green, blue] = numbers(pen.fillStyle);
+  pen.fillStyle = 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#12243a" : "#ffffff";
+  lines.forEach((line, i) => pen.fillText(fitting(pen, line, cell - 12), x + 5, y + 13 + 15 * i));
+}
+
+// A canvas gives back colours as #rrggbb.
+function numbers(colour) {
+  return [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
 }
 
 function fitting(pen, text, width) {

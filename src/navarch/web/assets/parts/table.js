@@ -1,13 +1,22 @@
 // A plain table in a box that scrolls where it is wider or higher than its place. The box takes the focus, so that keys scroll it too.
-import { html } from "../core/dom.js";
+// On a phone each row becomes a card: the first cell is its title, and each other cell has the name of its column before it.
+import { html, useLayoutEffect, useRef } from "../core/dom.js";
 
 // columns: texts, or {title, className} such as num("pods"). `tall`: the box has a greatest height.
 export function Table({ label, columns, tall = false, className = "", children }) {
+  const body = useRef();
+  useLayoutEffect(() => {
+    for (const row of body.current.rows) {
+      [...row.cells].forEach((cell, i) => {
+        cell.dataset.column = titleOf(columns[i]);
+      });
+    }
+  });
   return html`
     <div class=${tall ? "table-scroll tall" : "table-scroll"} role="region" aria-label=${label} tabindex="0">
-      <table class=${className}>
+      <table class=${`cards ${className}`}>
         <thead><tr>${columns.map(heading)}</tr></thead>
-        <tbody>${children}</tbody>
+        <tbody ref=${body}>${children}</tbody>
       </table>
     </div>`;
 }
@@ -19,6 +28,8 @@ export function num(title) {
 export function bar(title) {
   return { title, className: "wide-bar" };
 }
+
+const titleOf = (column) => (typeof column === "string" ? column : (column?.title ?? ""));
 
 function heading(column) {
   if (typeof column === "string") return html`<th scope="col">${column}</th>`;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from navarch.live.prebind.device_settings import config, tolerations
+from navarch.apis.devices.device_settings import config, tolerations
 
 
 def opaque(text: str) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def test_a_class_is_told_once_with_all_requests_that_name_it_and_before_the_clai
     ]
 
 
-def test_of_alternatives_the_chosen_one_counts() -> None:
+def test_the_settings_of_the_chosen_alternative_count() -> None:
     requests = [
         {"name": "r", "firstAvailable": [{"name": "big", "deviceClassName": "gpu"}, {"name": "few", "deviceClassName": "small"}]}
     ]
