@@ -37,7 +37,7 @@ from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
-from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
+from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, ReleaseClaim, StartCycle
 from navarch.live.loop import Loop
 from navarch.live.node_load.feed import NodeLoadFeed
 from navarch.live.ops.cycle_log import CycleLog, log_decisions
@@ -307,6 +307,7 @@ class Scheduler:
             if self.job_recorder is not None:
                 await self.job_recorder.close()
             await self.preparations.close()
+            await self.device_claims.close()
             await self.hooks.close()
             await self.pool.close()
             await self.client.close()
@@ -504,6 +505,8 @@ class Scheduler:
             case AbandonPreparation(job=job, reason=reason):
                 self.metrics.gangs_released.inc()
                 self.preparations.give_up(job, reason)
+            case ReleaseClaim(namespace=namespace, name=name, uid=uid) if self.dry_run is None:
+                self.device_claims.release(namespace, name, uid)
             case _ if self.dry_run is None:
                 self.writers.carry_out(instruction)
 
