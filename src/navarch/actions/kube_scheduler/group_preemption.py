@@ -84,9 +84,11 @@ class GroupPreemption:
     def _lesser(self, priority: int) -> list[VictimUnit]:
         """Units of pods on nodes below the priority, the most important first. A unit with a protected pod is left out."""
         session, tasks = self.session, self.session.snapshot.tasks
-        there = np.flatnonzero(tasks.alive & (session.node >= 0) & ON_NODE[session.status])
+        there = tasks.alive & (session.node >= 0) & ON_NODE[session.status]
+        if not self._units.any_group:
+            there &= tasks.pod_priority < priority
         protected = session.shared(ProtectedPods)
-        units = dict.fromkeys(self._units.of(row) for row in there.tolist())
+        units = dict.fromkeys(self._units.of(row) for row in np.flatnonzero(there).tolist())
         found = [unit for unit in units if unit.priority < priority]
         if protected.rows is not None:
             found = [unit for unit in found if not any(protected.has(row) for row in unit.rows)]
