@@ -95,10 +95,16 @@ class GroupPreemption:
         return sorted(found, key=lambda unit: unit.importance)
 
     def _needed(self, trial: WhatIf, lesser: Sequence[VictimUnit], pairs: Sequence[Pair]) -> list[VictimUnit]:
-        """The units that cannot come back. The pods of the group are on their nodes in the trial."""
+        """The units that cannot come back. The pods of the group are on their nodes in the trial. A unit on other nodes comes back
+        in any case, unless a rule of the group's pods counts pods elsewhere."""
+        session = self.session
         needed: list[VictimUnit] = []
-        violating, others = split_by_budget(self.session, lesser)
+        nodes = {node for _, node in pairs}
+        far = any(f.scope is Scope.GLOBAL for row, _ in pairs for f in session.filters_for(session.class_of(row)))
+        violating, others = split_by_budget(session, lesser)
         for unit in (*violating, *others):
+            if not far and not any(int(session.node[row]) in nodes for row in unit.rows):
+                continue
             self._move(trial, unit, back=True)
             if not self._still_fit(trial, unit, pairs):
                 self._move(trial, unit, back=False)
@@ -115,7 +121,7 @@ class GroupPreemption:
             if node not in nodes and not any(f.scope is Scope.GLOBAL for f in session.filters_for(task)):
                 continue
             trial.remove(row, node)
-            fits = session.view(task).admits(node)
+            fits = self.action.nominations.admits(session.view(task), row, node)
             trial.add(row, node)
             if not fits:
                 return False
