@@ -163,7 +163,7 @@ class Schedule(Action):
             preemption=preemption if given.flag("preemption") else None,
             rejecting=[f for f in filters if type(f).reject is not plain.reject],
             naming=[f for f in filters if type(f).named_nodes is not plain.named_nodes],
-            post_filters=[f for f in filters if type(f).post_filter_text is not plain.post_filter_text],
+            post_filters=[f for f in filters if type(f).post_filter is not plain.post_filter],
         )
 
     def _waiting(self) -> list[int]:
@@ -380,7 +380,7 @@ class Schedule(Action):
             errors.message = attempt.rejection
         else:
             found = self._preempt(row, errors, settings.preemption)
-            texts = [] if isinstance(found, Candidate) else [each.post_filter_text(task) for each in settings.post_filters]
+            texts = [] if isinstance(found, Candidate) else [each.post_filter(task) for each in settings.post_filters]
             texts += [f"preemption: {found.text}"] if isinstance(found, NoCandidate) else []
             errors.message = errors.available_text(size, attempt.rejection, ", ".join(texts))
             if isinstance(found, Candidate):

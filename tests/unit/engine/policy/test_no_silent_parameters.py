@@ -96,7 +96,7 @@ def test_every_parameter_is_read_or_said_to_have_no_effect() -> None:
     assert silent == []
 
 
-def test_what_has_no_effect_says_why() -> None:
+def test_parameters_without_effect_say_why() -> None:
     assert [where for where, argument in declared() if not argument.has_effect and len(argument.doc.split()) < 3] == []
 
 
