@@ -28,6 +28,7 @@ POLICIES = {
     "packing": "packing",
     "fgd": str(HERE / "policies" / "fgd.yaml"),
     "best-fit": str(HERE / "policies" / "best-fit.yaml"),
+    "packing-consolidation": str(HERE / "policies" / "packing-consolidation.yaml"),
     "random": str(HERE / "policies" / "random.yaml"),
 }
 LISTS = ("default", "multigpu20", "gpushare100", "cpu250", "gpuspec33")
@@ -79,7 +80,7 @@ def rows(lists: list[str], policies: list[str], found: dict[tuple[str, str], lis
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lists", default=",".join(LISTS))
-    parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--policies", default="packing,fgd,best-fit,random")
     parser.add_argument("--seeds", default=",".join(map(str, range(42, 52))))
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args(arguments)

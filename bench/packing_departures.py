@@ -4,8 +4,9 @@
     python -m bench.packing_departures --seeds 42,43 --share 4
 
 Pods of the openb list `default` come at random moments and run for their time, at most 20,000 s (one in twenty-five runs longer). The
-cluster is every eighth node of the list. A pod that finds no room when it comes leaves: that is a failed start. Allocation is the mean
-over the second half of the time. `fragmentation` knows the pods of the cluster, not those to come.
+cluster is every eighth node of the list. A pod that does not start within a minute leaves: that is a failed start. Allocation is the
+mean over the second half of the time. `fragmentation` knows the pods of the cluster, not those to come. `packing-consolidation` moves
+running pods; a moved pod starts again, and the GPU hours that this loses are shown.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from navarch.simulator.progress import SimulatedJob
 from navarch.simulator.simulation import Simulation
 from navarch.simulator.traces import read_trace
 
-UNTIL, WALLTIME = 60_000.0, 20_000.0
+UNTIL, WALLTIME, PATIENCE = 60_000.0, 20_000.0, 60.0
 
 
 class Starts(Measures):
@@ -53,6 +54,8 @@ class Outcome:
     allocated: list[float] = field(default_factory=list)
     failed: list[float] = field(default_factory=list)
     failed_of_8: list[str] = field(default_factory=list)
+    moved: int = 0
+    lost: float = 0.0
     seconds: float = 0.0
 
 
@@ -66,14 +69,14 @@ def run(data: Path, policy_name: str, load: float, seed: int, share: int) -> tup
     measures = Starts(gpus)
     jobs = read_trace(f"openb:{data / 'openb_pod_list_default.csv'}").jobs
     come = steady_arrivals(jobs, gpus, load, seed, until=UNTIL, walltime=WALLTIME)
-    Simulation(cluster, policy, registry, measures, patience=0.0).run(come, UNTIL)
+    Simulation(cluster, policy, registry, measures, patience=PATIENCE).run(come, UNTIL)
     return measures, process_time() - started
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--loads", default="0.9,1.1")
-    parser.add_argument("--policies", default="packing,fgd,best-fit")
+    parser.add_argument("--policies", default="packing,packing-consolidation,fgd,best-fit")
     parser.add_argument("--seeds", default="42")
     parser.add_argument("--share", type=int, default=8, help="every so manyth node of the list")
     given = parser.parse_args(arguments)
@@ -83,7 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     seeds = [int(seed) for seed in given.seeds.split(",")]
     table = Table(title=f"Pods that come and go, seeds {given.seeds}, every {given.share}th node", title_justify="left")
-    for column in ("load", "policy", "GPUs allocated %", "failed starts %", "failed of 8 GPUs", "s a run"):
+    for column in ("load", "policy", "GPUs allocated %", "failed starts %", "failed of 8 GPUs", "moved", "GPU h lost", "s a run"):
         table.add_column(column)
     for load in map(float, given.loads.split(",")):
         for policy in given.policies.split(","):
@@ -94,10 +97,13 @@ def main(arguments: list[str] | None = None) -> None:
                 out.allocated.append(100 * sum(late) / len(late) / measures.gpus)
                 out.failed.append(100 * sum(measures.failed.values()) / max(1, measures.jobs))
                 eights.update(failed=measures.failed[8.0], came=measures.came[8.0])
+                figures = measures.to_dict()
+                out.moved += figures["preemptions"]
+                out.lost += figures["lostGpuSeconds"] / 3600
                 out.seconds += seconds / len(seeds)
-            figures = (sum(each) / len(seeds) for each in (out.allocated, out.failed))
-            row = [f"{figure:.2f}" for figure in figures]
-            table.add_row(f"{load:g}", policy, *row, f"{eights['failed']} of {eights['came']}", f"{out.seconds:.0f}")
+            row = [f"{sum(each) / len(seeds):.2f}" for each in (out.allocated, out.failed)]
+            eight = f"{eights['failed']} of {eights['came']}"
+            table.add_row(f"{load:g}", policy, *row, eight, str(out.moved), f"{out.lost:.1f}", f"{out.seconds:.0f}")
     Console(width=140).print(table)
 
 

@@ -9,22 +9,10 @@ from typing import Any
 
 import pytest
 from tests.worlds.browser.chromium import PHONE, WIDE, Browser, Page, visit
+from tests.worlds.browser.routes import ROUTES
 
 pytestmark = pytest.mark.live
 VENDOR = Path(__file__).parent / "vendor"
-ROUTES = (
-    "overview",
-    "jobs",
-    "jobs/vision/pod/train-0004",
-    "queues",
-    "queues/vision",
-    "nodes",
-    "nodes?view=table",
-    "nodes/gpu-000",
-    "cycles",
-    "simulations",
-    "simulations/two-policies",
-)
 
 
 def test_axe_is_the_version_of_its_manifest() -> None:

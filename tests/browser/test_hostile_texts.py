@@ -8,20 +8,10 @@ from typing import Any
 
 import pytest
 from tests.worlds.browser.chromium import Browser, Page, Route, Visit, expect, visit
+from tests.worlds.browser.routes import OBJECT_ROUTES
 
 pytestmark = pytest.mark.live
 MARKUP = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>&lt;b&gt;\"'>"
-ROUTES = (
-    "overview",
-    "jobs",
-    "jobs/vision/pod/train-0004",
-    "queues",
-    "queues/vision",
-    "nodes",
-    "nodes?view=table",
-    "nodes/gpu-000",
-    "simulations",
-)
 FORM = frozenset({"version", "columns", "state", "status", "resource", "resources", "levels", "use", "what", "by"})
 """Fields whose values steer a page and come from the server itself, not from objects."""
 
@@ -56,7 +46,7 @@ def page(reader: Visit) -> Iterator[Page]:
 
 
 def test_markup_in_any_text_is_shown_as_text(reader: Visit, page: Page) -> None:
-    for route in ROUTES:
+    for route in OBJECT_ROUTES:
         reader.open(route)
         if not route.startswith("nodes"):
             expect(page.locator("main")).to_contain_text("onerror=")

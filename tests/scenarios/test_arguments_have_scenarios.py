@@ -1,4 +1,4 @@
-"""Every argument of the plugins that read the load of nodes is set in a scenario."""
+"""Every argument of Volcano's plugins for load, devices, NUMA, roles and extenders is set in a scenario."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tests.worlds.scenarios import FOLDER
 from navarch.engine.arguments import Argument
 from navarch.installed import installed
 
-SET = yaml.safe_load((FOLDER / "node_load.yaml").read_text(encoding="utf-8"))
+FILES = ("node_load", "cards", "numa_aware", "task_topology", "extender")
+SET = [each for name in FILES for each in yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))]
 
 
 def leaves(arguments: tuple[Argument, ...], way: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -23,8 +24,13 @@ def leaves(arguments: tuple[Argument, ...], way: tuple[str, ...] = ()) -> Iterat
             yield (*way, argument.name)
 
 
+def options_of(scenario: dict[str, Any]) -> list[Any]:
+    policy = scenario.get("policy")
+    return policy["plugins"] if isinstance(policy, dict) else []
+
+
 def given(plugin: str) -> list[dict[str, Any]]:
-    options = (option for scenario in SET for option in scenario["policy"]["plugins"] if isinstance(option, dict))
+    options = (option for scenario in SET for option in options_of(scenario) if isinstance(option, dict))
     return [option[plugin] for option in options if plugin in option]
 
 
@@ -36,7 +42,7 @@ def has(arguments: Any, way: tuple[str, ...]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("plugin", ["usage", "rescheduling"])
+@pytest.mark.parametrize("plugin", ["usage", "rescheduling", "deviceshare", "numa-aware", "task-topology", "extender"])
 def test_every_argument_is_set_somewhere(plugin: str) -> None:
     declared = installed().catalogue().plugins[plugin].arguments
     assert [way for way in leaves(declared) if not any(has(each, way) for each in given(plugin))] == []

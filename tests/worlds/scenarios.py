@@ -14,6 +14,8 @@ A file is a list of scenarios. Of each:
               roles: [role of each pod]}}
     objects:  further manifests, as they are
     metrics:  {node: {cpu: percent, memory: percent, age: seconds}}: the load of nodes as the average of ten minutes
+    extender: {verb: answers}: a server that answers so (`extender_server`); its URL stands for EXTENDER_URL in the policy
+    asked:    verbs that the extender must hear, in this order
     cycles:   one entry a cycle: {bound, evicted, promised: {job: how many}, places: {pod: node}, waits: {job: text in a reason},
               cpus: {pod: ids}, annotated: {pod: annotations that its binding brings}}
 
@@ -23,11 +25,13 @@ bound, evicted and promised: a job that is absent there must have none.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.worlds.extender_server import extender
 
 import navarch
 
@@ -50,9 +54,22 @@ def scenarios() -> list[tuple[str, dict[str, Any]]]:
 
 def check(scenario: dict[str, Any]) -> list[str]:
     """Everything that went otherwise, as sentences."""
+    if "extender" not in scenario:
+        return _check(scenario, policy_of(scenario))
+    with extender(scenario["extender"]) as seen:
+        policy = json.loads(json.dumps(policy_of(scenario)).replace("EXTENDER_URL", seen.url))
+        for plugin in (plugin for tier in policy["tiers"] for plugin in tier["plugins"] if plugin["name"] == "extender"):
+            plugin["arguments"].setdefault("extender.httpTimeout", "60s")  # a busy machine is no slow extender
+        problems = _check(scenario, policy)
+    heard = list(dict.fromkeys(seen.verbs()))
+    wanted = scenario.get("asked", heard)
+    return problems if [verb for verb in heard if verb in wanted] == wanted else [*problems, f"asked {heard}, expected {wanted}"]
+
+
+def _check(scenario: dict[str, Any], policy: str | dict[str, Any]) -> list[str]:
     wanted = scenario["cycles"]
     now, metrics = scenario.get("now", 1000.0), metrics_of(scenario)
-    plan = navarch.plan(manifests(scenario), policy=policy_of(scenario), cycles=len(wanted) + CALM, now=now, metrics=metrics)
+    plan = navarch.plan(manifests(scenario), policy=policy, cycles=len(wanted) + CALM, now=now, metrics=metrics)
     cycles = plan.to_dict()["cycles"]
     problems = []
     for number, (entry, cycle) in enumerate(zip(wanted, cycles), start=1):

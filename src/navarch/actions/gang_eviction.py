@@ -24,6 +24,7 @@ from navarch.engine.points.order_key import OrderKey
 from navarch.engine.statement import Statement
 from navarch.engine.victims import search
 from navarch.engine.victims.room import GangRoom
+from navarch.engine.victims.search import once_per_job
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
 
@@ -147,14 +148,7 @@ class GangEviction(Action):
 
     def _order(self, job: Job, need: IntArray) -> Callable[[Bundle], Any]:
         session = self.session
-        known: dict[int, OrderKey] = {}
-
-        def job_order(each: Job) -> OrderKey:
-            """Computed once for each job: a sort asks many times."""
-            found = known.get(each.row)
-            if found is None:
-                found = known[each.row] = session.job_order(each)
-            return found
+        job_order = once_per_job(session.job_order)
 
         def compare(left: Bundle, right: Bundle) -> int:
             if left.whole != right.whole:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plan import collector_paused, fail, moment
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
+from navarch.cli.tables.document import print_document
 from navarch.cli.tables.explanation import show_explanation, show_node, show_queue
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PRESETS, PolicyError
@@ -194,15 +194,8 @@ def _of_node(heap: Reading, name: str) -> NodeExplanation:
 
 
 def _print(found: Answer, output: str) -> None:
-    match output:
-        case "json":
-            click.echo(json.dumps(found.to_dict(), indent=2))
-            return
-        case "yaml":
-            import yaml
-
-            click.echo(yaml.safe_dump(found.to_dict(), sort_keys=False, width=120), nl=False)
-            return
+    if print_document(found.to_dict(), output):
+        return
     console = output_console()
     match found:
         case Explanation():

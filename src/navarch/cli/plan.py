@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.cli.policy.shard_option import shard_option, shard_policy
+from navarch.cli.tables.document import print_document
 from navarch.cli.tables.plan import show
 from navarch.cli.watched_files import watched
 from navarch.engine.policy import PRESETS, Policy, PolicyError
@@ -197,32 +197,21 @@ def plan(
     if other is not None:
         _print_difference(policy_difference(result, other), output, diff or "")
         return
-    match output:
-        case "json":
-            click.echo(json.dumps(result.to_dict(), indent=2, sort_keys=True))
-        case "yaml":
-            import yaml
-
-            click.echo(yaml.safe_dump(result.to_dict(), sort_keys=True, width=120), nl=False)
-        case _:
-            show(result, verbose=verbose)
+    if output == "table":
+        show(result, verbose=verbose)
+    else:
+        print_document(result.to_dict(), output, sort_keys=True)
 
 
 def _print_difference(found: PolicyDifference, output: str, other: str) -> None:
-    match output:
-        case "json":
-            click.echo(json.dumps(found.to_dict(), indent=2, sort_keys=True))
-        case "yaml":
-            import yaml
-
-            click.echo(yaml.safe_dump(found.to_dict(), sort_keys=True, width=120), nl=False)
-        case _:
-            lines = [f"starts: {each}" for each in found.starts]
-            lines += [f"starts no longer: {each}" for each in found.starts_no_longer]
-            lines += [f"evicts: {each}" for each in found.evicts]
-            lines += [f"evicts no longer: {each}" for each in found.evicts_no_longer]
-            lines += [f"places elsewhere: {each.pod} on {each.after} instead of {each.before}" for each in found.moves]
-            click.echo("\n".join(lines or [f"{other} decides the same"]))
+    if print_document(found.to_dict(), output, sort_keys=True):
+        return
+    lines = [f"starts: {each}" for each in found.starts]
+    lines += [f"starts no longer: {each}" for each in found.starts_no_longer]
+    lines += [f"evicts: {each}" for each in found.evicts]
+    lines += [f"evicts no longer: {each}" for each in found.evicts_no_longer]
+    lines += [f"places elsewhere: {each.pod} on {each.after} instead of {each.before}" for each in found.moves]
+    click.echo("\n".join(lines or [f"{other} decides the same"]))
 
 
 def fail(mistakes: list[ObjectError]) -> NoReturn:

@@ -231,6 +231,7 @@ def _remark(result: SimulationResult) -> None:
             click.echo(f"{run.name}: left out {count} jobs: {reason}", err=True)
         if run.waiting:
             shown = ", ".join(run.waiting[:5]) + (" ..." if len(run.waiting) > 5 else "")
-            click.echo(f"{run.name}: {len(run.waiting)} jobs never started: {shown}", err=True)
+            why = f"; {run.waiting[0]}: {run.why_waiting}" if run.why_waiting else ""
+            click.echo(f"{run.name}: {len(run.waiting)} jobs never started: {shown}{why}", err=True)
         for warning in run.warnings:
             click.echo(f"{run.name}: warning: {warning}", err=True)

@@ -116,7 +116,7 @@ def job_reasons(session: Session, job: Job) -> tuple[Reason, ...]:
 
 
 def _reasons(session: Session, job: Job) -> list[Reason]:
-    if not job.counts[S.PENDING]:
+    if not job.counts[S.PENDING] and not job.counts[S.ALLOCATED]:  # allocated still: nothing was bound, because it is not ready
         return []
     reasons = list(job.reasons)
     seen = {reason.message for reason in reasons}

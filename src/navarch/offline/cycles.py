@@ -33,6 +33,7 @@ from navarch.offline.config_maps import missing_config_maps
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.offline.node_metrics import read_metrics
+from navarch.offline.settled_claims import settle_claims
 from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
 
 
@@ -172,6 +173,7 @@ def settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_la
                     conditions=(*(c for c in task.conditions if c[0] != "PodScheduled"), scheduled),
                 )
             )
+    settle_claims(cluster, record, evicted, now)
     for uid in sorted(evicted):
         pod = inventory.pods[uid]
         fresh = msgspec.structs.replace(

@@ -46,6 +46,8 @@ class PolicyRun(Struct):
     left_out: dict[str, int]
     waiting: list[str]
     """Jobs that had not started when nothing more could happen."""
+    why_waiting: str
+    """Why the first of them did not start; empty for the arrivals of a list, where the trace ends before its jobs."""
     cycles: int
     seconds: float
     warnings: list[str]
@@ -167,7 +169,8 @@ def run_policy(
     waiting = [job.job.name for job in simulation.waiting]
     seconds = perf_counter() - begun
     warnings = [*policy.warnings, *map(not_asked, registry.asked_servers(policy))]
-    return PolicyRun(name, seed, measures, dict(fitting.left_out), waiting, simulation.cycles, seconds, warnings)
+    why = simulation.why_waiting() if until is None else ""
+    return PolicyRun(name, seed, measures, dict(fitting.left_out), waiting, why, simulation.cycles, seconds, warnings)
 
 
 def quota_of(queue: QueueSpec | None) -> float | None:

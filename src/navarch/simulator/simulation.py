@@ -91,7 +91,7 @@ class Simulation:
         self._patience = patience
         self._estimates = Estimates(estimates)
         self._probe = FragmentationProbe(cluster)
-        self._workload = Workload(settings_for(policy), cluster)
+        self._workload = Workload(settings_for(policy), cluster, policy.dialect)
         self._waiting = waiting_for(policy, registry, cluster, skip=skip)
         self._events = EventQueue()
         self._snapshot: Snapshot | None = None
@@ -152,6 +152,16 @@ class Simulation:
     def waiting(self) -> list[SimulatedJob]:
         """Jobs none of whose pods run, in order of arrival."""
         return [job for job in self.jobs.values() if not job.nodes]
+
+    def why_waiting(self) -> str:
+        """Why the first of those jobs waits, by one more cycle over all of them; empty: none waits."""
+        first = next((job.spec.key for job in self.jobs.values() if not job.nodes), None)
+        if first is None:
+            return ""
+        snapshot = self.cluster.snapshot_with_held(self.policy.semantics.node_order)
+        record = decide(snapshot, self.policy, self.registry, self.now, "cycle-last", devices="cycle-last")
+        reasons = next((each.reasons for each in record.jobs if each.job == first), ())
+        return reasons[0].message if reasons else ""
 
     def adopt(self, job: SimulatedJob, now: float) -> None:
         """Go on from a job that the cluster holds already: it runs on its nodes from `now` on, or waits."""

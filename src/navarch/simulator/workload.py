@@ -7,6 +7,7 @@ read once, and its specs are copied with the names and times of each job that is
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,6 +17,7 @@ from navarch.model.spec import JobSpec, TaskSpec
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.simulator.jobs import VOLCANO, TraceJob, manifests, priority_class
+from navarch.simulator.kai_objects import kai_object, kai_queues
 
 _NAME = "template"
 
@@ -23,8 +25,10 @@ _NAME = "template"
 class Workload:
     """Makes specs for jobs and tells the cluster of queues and priority classes that jobs name."""
 
-    def __init__(self, settings: Settings, cluster: Cluster) -> None:
+    def __init__(self, settings: Settings, cluster: Cluster, dialect: str = "navarch") -> None:
+        """`dialect`: the system in whose words jobs and queues are written (`Policy.dialect`)."""
         self._settings = settings
+        self._in_kais_words = dialect == "kai"
         self._cluster = cluster
         self._read: dict[Hashable, tuple[JobSpec, tuple[TaskSpec, ...]]] = {}
 
@@ -52,9 +56,10 @@ class Workload:
         objects = manifests(replace(job, name=_NAME, pods=one_each, min_pods=job.needed))
         if job.priority:
             objects.append(priority_class(job.priority))
-        if job.queue not in self._cluster.queues:
-            spec, status = {"weight": 1}, {"state": "Open"}
-            objects.append({"apiVersion": VOLCANO, "kind": "Queue", "metadata": {"name": job.queue}, "spec": spec, "status": status})
+        if self._in_kais_words:
+            objects = [kai_object(each) for each in objects]
+        if not self._has_queue(job.queue):
+            objects += kai_queues(job.queue) if self._in_kais_words else [_queue(job.queue)]
         inventory = Inventory([Document(each, f"job {job.name}") for each in objects], self._settings)
         if inventory.mistakes:
             raise inventory.mistakes[0]
@@ -62,9 +67,19 @@ class Workload:
         for priority in read.priority_classes.values():
             self._cluster.put_priority_class(priority)
         for name, queue in sorted(read.queues.items()):
-            if name not in self._cluster.queues:
+            if not self._has_queue(name):
                 self._cluster.put_queue(queue)
         tasks = sorted((task for task in read.tasks.specs if task is not None), key=lambda task: int(task.name.rpartition("-")[2]))
         group = read.jobs.specs[read.jobs.rows.of[f"default/{_NAME}"]]
         assert group is not None
         return group, tuple(tasks)
+
+    def _has_queue(self, name: str) -> bool:
+        """The queue `default` that exists without an object has no place in KAI's tree."""
+        found = self._cluster.queues.get(name)
+        return found is not None and not (self._in_kais_words and found.dialect == "implied")
+
+
+def _queue(name: str) -> dict[str, Any]:
+    spec, status = {"weight": 1}, {"state": "Open"}
+    return {"apiVersion": VOLCANO, "kind": "Queue", "metadata": {"name": name}, "spec": spec, "status": status}

@@ -108,6 +108,34 @@ def test_other_policies_conserve_jobs_too(jobs: list[TraceJob]) -> None:
     assert not simulation.jobs
 
 
+PRESETS = ("navarch", "volcano", "kai", "kube-batch", "kube-scheduler", "packing", "easy")
+
+
+@pytest.mark.parametrize("queue", ["default", "team"])
+@pytest.mark.parametrize("policy", PRESETS)
+def test_every_preset_runs_a_trace_without_queues_of_its_own(policy: str, queue: str) -> None:
+    jobs = [job(0, 0, 10, PodSet(gpus=2), queue=queue), job(1, 1, 10, PodSet(2, gpus=4), queue=queue)]
+    log, _ = play(jobs, policy)
+    assert set(log.ends) == {"j00", "j01"}
+
+
+def test_kai_moves_pods_together_for_a_job_that_does_not_fit() -> None:
+    jobs = [job(0, 0, 50, PodSet(gpus=3)), job(1, 0, 500, PodSet(gpus=1)), job(2, 0, 500, PodSet(gpus=2))]
+    jobs.append(job(3, 100, 10, PodSet(gpus=4)))
+    log, _ = play(jobs, "kai", f"a=2x{GPUS}gpu")
+    assert log.starts["j03"] < 500, "without moves it waits for the ends of the others"
+
+
+def test_it_is_told_why_jobs_never_start() -> None:
+    registry, log = installed(()), Log()
+    policy = read_policy({"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}, {"name": "predicates"}]}]}, registry)
+    built, _ = read_cluster(f"a=1x{GPUS}gpu").build(settings_for(policy))
+    simulation = Simulation(built, policy, registry, log)
+    simulation.run([job(0, 0, 10, PodSet(gpus=1, node_selector=(("zone", "z"),)))])
+    assert [each.job.name for each in simulation.waiting] == ["j00"]
+    assert simulation.why_waiting() == "cannot start: no node has the label zone"
+
+
 def test_strict_order_waits_for_the_first_job_and_skipping_does_not() -> None:
     jobs = [job(0, 0, 100, PodSet(gpus=2)), job(1, 1, 10, PodSet(gpus=4)), job(2, 2, 10, PodSet(gpus=1))]
     strict, _ = play(jobs, "fifo", "a=1x4gpu")

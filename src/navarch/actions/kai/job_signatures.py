@@ -61,7 +61,8 @@ def _topologies(leaf: Part) -> list[object]:
 
 
 def _without_amounts(shape: Shape) -> Shape:
-    return replace(shape, requests=(), scoring=(0, 0), footprint=(0, 0), devices=None, qos="", images=(), containers=0, hints=())
+    shape = replace(shape, requests=(), scoring=(0, 0), footprint=(0, 0), devices=None, extended=())
+    return replace(shape, qos="", images=(), containers=0, hints=())
 
 
 class FailedJobs:

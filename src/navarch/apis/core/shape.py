@@ -15,7 +15,6 @@ import msgspec
 from navarch.apis.admission.admission import AdmissionContext, admit_in_place, default_tolerations
 from navarch.apis.admission.pod_defaults import default_pod, qos_class
 from navarch.apis.core.card_requests import card_request
-from navarch.apis.core.extended_requests import extended_requests
 from navarch.apis.core.pod_objects import Container, Pod, PodSpec, Volume
 from navarch.apis.core.requests import (
     burst_limits,
@@ -29,6 +28,7 @@ from navarch.apis.core.requests import (
 )
 from navarch.apis.core.required_features import required_features
 from navarch.apis.core.selection import node_affinity, pod_affinity, spread_constraint, toleration
+from navarch.apis.devices.extended_requests import extended_requests
 from navarch.apis.errors import ObjectError
 from navarch.model.quantity import QuantityError
 from navarch.model.spec import DeviceRequest, HostPort, Shape, VolumeUse

@@ -21,6 +21,7 @@ from navarch.cli.cluster.reading import overview_of
 from navarch.cli.cluster.selection import in_order, require_names, selected
 from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.tables.columns import Layout, TableForm, print_lines, print_rows
+from navarch.cli.tables.document import print_document
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError, Registry
@@ -111,16 +112,11 @@ def _print(rows: Sequence[Any], form: TableForm[Any], output: str, others: Mappi
     plain: dict[str, Any] = {"items": [row.to_dict() for row in rows]} if output in ("json", "yaml") else {}
     if others and plain:
         plain["otherSchedulers"] = dict(others)
-    match output:
-        case "json":
-            click.echo(json.dumps(plain, indent=2))
-            return None
-        case "yaml":
-            click.echo(yaml.safe_dump(plain, sort_keys=False, width=120), nl=False)
-            return None
-        case "name":
-            _print_changed(rows, None, output, form)
-            return None
+    if print_document(plain, output):
+        return None
+    if output == "name":
+        _print_changed(rows, None, output, form)
+        return None
     made = None
     if rows:
         made = print_rows(output_console(), form, rows, wide=output == "wide")

@@ -106,16 +106,23 @@ def freed_request(session: Session, victims: Sequence[int]) -> IntArray:
     return total if session.devices is None else total + session.devices.freed_by(victims)
 
 
+def once_per_job(order: Callable[[Job], OrderKey]) -> Callable[[Job], OrderKey]:
+    """The order, computed once for each job: a sort asks many times."""
+    known: dict[int, OrderKey] = {}
+
+    def order_of(job: Job) -> OrderKey:
+        found = known.get(job.row)
+        if found is None:
+            found = known[job.row] = order(job)
+        return found
+
+    return order_of
+
+
 def victim_order(session: Session, victims: Sequence[int], preemptor: Queue) -> list[int]:
     """The order of eviction: across queues by the victims' queue order, inside a queue by reverse job order, inside a job (or
     between jobs that the plugins order equally) by reverse task order."""
-    keys: dict[int, OrderKey] = {}
-
-    def job_key(job: Job) -> OrderKey:
-        found = keys.get(job.row)
-        if found is None:
-            found = keys[job.row] = session.job_order_by_plugins(job)
-        return found
+    job_key = once_per_job(session.job_order_by_plugins)
 
     def compare(left: int, right: int) -> int:
         a, b = session.job_of(left), session.job_of(right)

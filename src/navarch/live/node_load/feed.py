@@ -17,6 +17,7 @@ from navarch.live.node_load.custom_metrics import CustomMetricsLoad
 from navarch.live.node_load.elasticsearch import ElasticsearchLoad
 from navarch.live.node_load.prometheus import PrometheusLoad
 from navarch.live.node_load.source import LoadConfig, LoadError, LoadSource, Percents, read_config
+from navarch.live.ops.fetch_errors import FetchErrors
 from navarch.model.cluster import Cluster
 from navarch.model.node_load import NodeLoad, put_loads
 
@@ -42,7 +43,7 @@ class NodeLoadFeed:
         self._config: LoadConfig | None = None
         self._source: LoadSource | None = None
         self._task: asyncio.Task[None] | None = None
-        self._error = ""
+        self._errors = FetchErrors(log, "the load of nodes")
 
     async def open(self, policy: Policy) -> None:
         """Ask the server that this policy names from now on. A configuration that cannot be used is logged, and scheduling goes on."""
@@ -73,7 +74,7 @@ class NodeLoadFeed:
 
     def problem(self) -> str:
         """What is wrong, in a sentence; empty while all is well."""
-        return self._error
+        return self._errors.text
 
     async def _supervised(self, config: LoadConfig, source: LoadSource) -> None:
         await self._supervise("load of nodes", lambda: self._run(config, source))
@@ -90,23 +91,15 @@ class NodeLoadFeed:
         try:
             answers = [await source.fetch(nodes, period, asked) for period in config.periods]
         except LoadError as error:
-            self._failed(str(error))
+            self._errors.failed(error)
             return False
-        except Exception as error:  # Statistics must never end the scheduler; what was not foreseen is logged in full.
-            log.exception("the load of nodes could not be fetched")
-            self._error = f"{type(error).__name__}: {error}"
+        except Exception as error:
+            self._errors.crashed(error)
             return False
-        if self._error:
-            log.info("the load of nodes is fetched again")
-        self._error = ""
+        self._errors.succeeded()
         if put_loads(self._cluster(), loads_of(nodes, config, answers, asked)):
             self._on_change()
         return True
-
-    def _failed(self, message: str) -> None:
-        if message != self._error:
-            log.warning("the load of nodes could not be fetched: %s", message)
-        self._error = message
 
 
 def loads_of(nodes: Sequence[str], config: LoadConfig, answers: Sequence[Percents], now: float) -> dict[str, NodeLoad]:

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
+from navarch.apis.devices.allocation_body import Slices, allocation, slices_by_pool
 from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
-from navarch.live.prebind.allocation_body import Slices, allocation, slices_by_pool
 from navarch.live.prebind.binding_conditions import BindingConditions
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.timestamps import rfc3339
@@ -36,6 +37,10 @@ log = logging.getLogger(__name__)
 KIND = "ResourceClaim"
 PROTECTION = "resource.kubernetes.io/delete-protection"
 ATTEMPTS = 5
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
 
 
 class _Use(Struct):
@@ -119,7 +124,7 @@ class DeviceClaims:
                 claim = self._visible(task.namespace, name) or {}
                 given = self._promised(task.namespace, name)
                 if found is not None:
-                    given = allocation(found, claim, slices, self._device_class, now)
+                    given = allocation(found, claim, slices, self._device_class, now, new_id)
                 use = _Use(task.namespace, name, given, (claim.get("metadata") or {}).get("uid") or "")
                 uses.append(use)
                 self._assume(use, task.name, task.uid)

@@ -14,28 +14,23 @@ from typing import Any
 
 from msgspec import Struct
 
-from navarch.apis.core.extended_requests import request_mappings
-from navarch.engine.record import ClaimAllocation
+from navarch.apis.devices.allocation_body import allocation, slices_by_pool
+from navarch.apis.devices.extended_requests import extended_claim, request_mappings
 from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
-from navarch.live.prebind.allocation_body import allocation, slices_by_pool
 from navarch.live.prebind.binding_conditions import BindingConditions
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.objects.devices import RESOURCE_CLAIM
 from navarch.model.objects.extended_claims import EXTENDED_CLAIM
-from navarch.model.spec import TaskSpec
 from navarch.model.timestamps import rfc3339
 
 log = logging.getLogger(__name__)
 
 PODS = Resource("", "v1", "pods")
-PROTECTION = "resource.kubernetes.io/delete-protection"
-LONGEST_BASE = 247
-"""Of a claim's name, before its random part."""
 Object = dict[str, Any]
 
 
@@ -94,9 +89,9 @@ class ExtendedResourceClaims:
             task = self._cache.cluster.task(found.uid)
             if task is None:
                 continue
-            claim = _claim(task, found, self._resource())
+            claim = extended_claim(task, found, self._resource().version, uuid.uuid4().hex[:5])
             status = {
-                "allocation": allocation(found, claim, slices, self._device_class, now),
+                "allocation": allocation(found, claim, slices, self._device_class, now, _new_id),
                 "reservedFor": [{"resource": "pods", "name": task.name, "uid": task.uid}],
             }
             made = self._made[found.uid] = _Made(claim, status, dict.fromkeys(resource for resource, _, _, _ in found.extended))
@@ -160,24 +155,8 @@ class ExtendedResourceClaims:
         return found
 
 
-def _claim(task: TaskSpec, found: ClaimAllocation, resource: Resource) -> Object:
-    requests = []
-    for _, name, device_class, count in sorted(found.extended, key=lambda entry: entry[1]):
-        exactly = {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count}
-        requests.append({"name": name, **exactly} if resource.version == "v1beta1" else {"name": name, "exactly": exactly})
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": task.name, "uid": task.uid, "controller": True}
-    return {
-        "apiVersion": f"{resource.group}/{resource.version}",
-        "kind": RESOURCE_CLAIM,
-        "metadata": {
-            "namespace": task.namespace,
-            "name": f"{task.name[: LONGEST_BASE - len('-extended-resources-')]}-extended-resources-{uuid.uuid4().hex[:5]}",
-            "annotations": {EXTENDED_CLAIM: "true"},
-            "ownerReferences": [owner],
-            "finalizers": [PROTECTION],
-        },
-        "spec": {"devices": {"requests": requests}},
-    }
+def _new_id() -> str:
+    return str(uuid.uuid4())
 
 
 def _key(made: _Made) -> tuple[str, str]:

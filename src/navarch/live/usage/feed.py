@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from navarch.kube.supervision import Supervise, run_once
+from navarch.live.ops.fetch_errors import FetchErrors
 from navarch.live.usage.history import HistorySource
 from navarch.live.usage.params import UsageConfig, UsageConfigError, UsageParams
 from navarch.live.usage.prometheus import PrometheusSource
@@ -48,7 +49,7 @@ class UsageFeed:
         self._clock = clock
         self._usage: Usage = {}
         self._fetched: float | None = None
-        self._error = ""
+        self._errors = FetchErrors(log, "usage over time")
         self._first = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -59,13 +60,13 @@ class UsageFeed:
             async with asyncio.timeout(self.params.wait_timeout):
                 await self._first.wait()
         except TimeoutError:
-            self._error = self._error or f"no answer within {self.params.wait_timeout:g} s"
-            log.warning("scheduling begins without usage over time: %s", self._error)
+            self._errors.text = self._errors.text or f"no answer within {self.params.wait_timeout:g} s"
+            log.warning("scheduling begins without usage over time: %s", self._errors.text)
         return self.reading()
 
     def reading(self) -> Reading:
         stale = self._fetched is not None and self._clock() - self._fetched > self.params.staleness
-        return Reading(self._usage, self._fetched, stale, self._error)
+        return Reading(self._usage, self._fetched, stale, self._errors.text)
 
     async def fetch(self) -> bool:
         """One attempt; on failure what is known stays."""
@@ -73,17 +74,13 @@ class UsageFeed:
         try:
             usage = await self.source.fetch(asked)
         except UsageError as error:
-            if str(error) != self._error:
-                log.warning("usage over time could not be fetched: %s", error)
-            self._error = str(error)
+            self._errors.failed(error)
             return False
-        except Exception as error:  # Statistics must never end the scheduler; what was not foreseen is logged in full.
-            log.exception("usage over time could not be fetched")
-            self._error = f"{type(error).__name__}: {error}"
+        except Exception as error:
+            self._errors.crashed(error)
             return False
-        if self._error:
-            log.info("usage over time is fetched again")
-        self._usage, self._fetched, self._error = usage, asked, ""
+        self._errors.succeeded()
+        self._usage, self._fetched = usage, asked
         self._first.set()
         return True
 

@@ -50,24 +50,12 @@ class TaskTable:
             if row >= self.status.shape[0]:
                 for name in (*COLUMNS, "status", "node"):
                     setattr(self, name, grown(getattr(self, name), row + 1))
-        else:
-            self.specs[row] = spec
-        self.status[row] = spec.status
         self.alive[row] = True
         self.shape[row] = shape
         self.job[row] = job
-        self.node[row] = node
-        self.priority[row] = spec.priority
         self.labels[row] = labels
-        self.created[row] = spec.created
-        self.started[row] = np.inf if spec.started is None else spec.started
-        self.gated[row] = bool(spec.gates)
-        self.preemptable[row] = spec.preemptable
-        self.pod_priority[row] = spec.pod_priority
-        self.nominated[row] = bool(spec.nominated_node)
-        self.in_part[row] = bool(spec.sub_group)
         self.index[row] = pod_index(spec.name)
-        self.touched.add(row)
+        self.restate(row, spec, node)
         return row
 
     def add_all(self, specs: Sequence[TaskSpec], *, shapes: RowArray, jobs: RowArray, nodes: RowArray, labels: RowArray) -> RowArray:

@@ -17,7 +17,7 @@ import msgspec
 from navarch.model.quantity import QuantityError
 from navarch.model.resources import parse_amount
 from navarch.simulator.jobs import PodSet, TraceJob
-from navarch.simulator.traces.reading import RowError, Trace, TraceError, Window, in_order, lines_of
+from navarch.simulator.traces.reading import RowError, Trace, TraceReader, Window, lines_of
 
 
 class Pods(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -45,9 +45,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 def read(path: str, window: Window) -> Trace:
-    jobs: list[TraceJob] = []
-    mistakes: list[str] = []
-    outside = 0
+    reader = TraceReader(path, window)
     names: dict[str, int] = {}
     decoder = msgspec.json.Decoder(Line)
     for number, text in enumerate(lines_of(path), start=1):
@@ -59,19 +57,15 @@ def read(path: str, window: Window) -> Trace:
             if job.name in names:
                 raise RowError(f"name: found {job.name!r}, which line {names[job.name]} has")
         except msgspec.DecodeError as error:
-            mistakes.append(f"line {number}: {error}")
+            reader.mistake(number, f": {error}")
             continue
         except RowError as error:
-            mistakes.append(f"line {number} {error}")
+            reader.mistake(number, error)
             continue
         names[job.name] = number
-        if window.holds(job.submit):
-            jobs.append(job)
-        else:
-            outside += 1
-    if mistakes:
-        raise TraceError(path, mistakes)
-    return Trace(in_order(jobs), outside)
+        if reader.holds(job.submit):
+            reader.add(job)
+    return reader.trace()
 
 
 def _job(line: Line, number: int) -> TraceJob:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from navarch.simulator.jobs import PodSet, TraceJob
-from navarch.simulator.traces.reading import RowError, Trace, TraceError, Window, in_order, number, rows_of
+from navarch.simulator.traces.reading import RowError, Trace, TraceReader, Window, number, rows_of
 
 COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 OPTIONAL = ("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
@@ -18,9 +18,7 @@ WHOLE = 1000
 
 
 def read(path: str, window: Window) -> Trace:
-    jobs: list[TraceJob] = []
-    mistakes: list[str] = []
-    outside = 0
+    reader = TraceReader(path, window)
     names: dict[str, int] = {}
     for line, row in rows_of(path, COLUMNS, OPTIONAL):
         try:
@@ -33,15 +31,11 @@ def read(path: str, window: Window) -> Trace:
             pods = (_pods(row),)
             submit, duration = _times(row)
         except RowError as error:
-            mistakes.append(f"line {line} {error}")
+            reader.mistake(line, error)
             continue
-        if not window.holds(submit):
-            outside += 1
-            continue
-        jobs.append(TraceJob(name=name, submit=submit, duration=duration, pods=pods, user=row.get("qos", ""), line=line))
-    if mistakes:
-        raise TraceError(path, mistakes)
-    return Trace(in_order(jobs), outside)
+        if reader.holds(submit):
+            reader.add(TraceJob(name=name, submit=submit, duration=duration, pods=pods, user=row.get("qos", ""), line=line))
+    return reader.trace()
 
 
 def _pods(row: dict[str, str]) -> PodSet:

@@ -7,22 +7,19 @@ the file are UTC.
 from __future__ import annotations
 
 from navarch.simulator.jobs import PodSet, TraceJob
-from navarch.simulator.traces.reading import RowError, Trace, TraceError, Window, in_order, moment, number, rows_of
+from navarch.simulator.traces.reading import RowError, Trace, TraceReader, Window, moment, number, rows_of
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 GPUS_PER_NODE = 8
 
 
 def read(path: str, window: Window) -> Trace:
-    jobs: list[TraceJob] = []
-    mistakes: list[str] = []
-    outside = 0
+    reader = TraceReader(path, window)
     sizes: dict[int, tuple[PodSet, ...]] = {}
     for line, row in rows_of(path, COLUMNS):
         try:
             submit = moment(row, "timestamp")
-            if not window.holds(submit):
-                outside += 1
+            if not reader.holds(submit):
                 continue
             gpus = int(number(row, "num_gpus", least=1, whole=True))
             queue = row["cluster"]
@@ -30,15 +27,13 @@ def read(path: str, window: Window) -> Trace:
                 raise RowError("cluster: found nothing, expected the name of a virtual cluster")
             duration = number(row, "duration")
         except RowError as error:
-            mistakes.append(f"line {line} {error}")
+            reader.mistake(line, error)
             continue
         pods = sizes.get(gpus)
         if pods is None:
             pods = sizes[gpus] = pods_of(gpus)
-        jobs.append(TraceJob(name=f"job-{line:06d}", submit=submit, duration=duration, pods=pods, queue=queue, line=line))
-    if mistakes:
-        raise TraceError(path, mistakes)
-    return Trace(in_order(jobs), outside)
+        reader.add(TraceJob(name=f"job-{line:06d}", submit=submit, duration=duration, pods=pods, queue=queue, line=line))
+    return reader.trace()
 
 
 def pods_of(gpus: int) -> tuple[PodSet, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +49,45 @@ class Trace(Struct):
 
 class RowError(ValueError):
     """One field of one row is wrong."""
+
+
+class TraceReader:
+    """Collects the jobs of a trace, and mistakes. Rows outside the window, or left out for another reason, are counted."""
+
+    def __init__(self, path: str, window: Window) -> None:
+        self._path = path
+        self._window = window
+        self._jobs: list[TraceJob] = []
+        self._mistakes: list[str] = []
+        self._left_out: Counter[str] = Counter()
+        self._outside = 0
+
+    def mistake(self, line: int, error: Exception | str) -> None:
+        """The row at this line cannot be read. `error` begins with the field, or with a colon."""
+        self._mistakes.append(f"line {line}{'' if str(error).startswith(':') else ' '}{error}")
+
+    def holds(self, submit: float) -> bool:
+        """Whether a job submitted then is in the window; otherwise it is counted as outside."""
+        inside = self._window.holds(submit)
+        self._outside += not inside
+        return inside
+
+    def leave_out(self, reason: str) -> None:
+        self._left_out[reason] += 1
+
+    def add(self, job: TraceJob) -> None:
+        """A job in the window."""
+        self._jobs.append(job)
+
+    def trace(self) -> Trace:
+        """Raises TraceError with every mistake. Jobs are ordered by submission, then by their place in the file."""
+        if self._mistakes:
+            raise TraceError(self._path, self._mistakes)
+        return Trace(sorted(self._jobs, key=_submission), self._outside, left_out=dict(self._left_out))
+
+
+def _submission(job: TraceJob) -> tuple[float, int]:
+    return job.submit, job.line
 
 
 def lines_of(path: str) -> list[str]:
@@ -95,8 +135,3 @@ def moment(row: dict[str, str], name: str) -> float:
     except ValueError:
         raise RowError(f"{name}: found {text!r}, expected a time such as 2017-10-09 07:01:55") from None
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-
-
-def in_order(jobs: list[TraceJob]) -> list[TraceJob]:
-    """By submission, then by their place in the file."""
-    return sorted(jobs, key=lambda job: (job.submit, job.line))

@@ -16,7 +16,7 @@ from navarch.model.spec import JobSpec, Shape
 from navarch.offline.replay import Recording, RecordingError
 from navarch.offline.replay import read as read_recording
 from navarch.simulator.jobs import GPU, PodSet, TraceJob
-from navarch.simulator.traces.reading import Trace, TraceError, Window, in_order
+from navarch.simulator.traces.reading import Trace, TraceError, TraceReader, Window
 
 NEVER_STARTED = "never started in the recordings"
 
@@ -52,17 +52,15 @@ def read(path: str, window: Window) -> Trace:
         here = _note(recording, seen)
         ended += [(key, seen.pop(key), now) for key in list(seen) if key not in here]
     ended += [(key, found, now) for key, found in seen.items()]
-    jobs: list[TraceJob] = []
-    left_out: Counter[str] = Counter()
-    outside = 0
+    reader = TraceReader(path, window)
     for number, (key, found, end) in enumerate(sorted(ended, key=lambda each: (each[1].spec.created, each[0])), start=1):
-        if not window.holds(found.spec.created):
-            outside += 1
-        elif found.started is None or not found.pods:
-            left_out[NEVER_STARTED] += 1
+        if not reader.holds(found.spec.created):
+            continue
+        if found.started is None or not found.pods:
+            reader.leave_out(NEVER_STARTED)
         else:
-            jobs.append(_job(key, found, end, number))
-    return Trace(in_order(jobs), outside, left_out=dict(left_out))
+            reader.add(_job(key, found, end, number))
+    return reader.trace()
 
 
 def _note(recording: Recording, seen: dict[str, _Seen]) -> set[str]:

@@ -8,10 +8,9 @@ pods of one core. UnixStartTime is the moment zero of the file. Jobs that never 
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from navarch.simulator.jobs import PodSet, TraceJob
-from navarch.simulator.traces.reading import RowError, Trace, TraceError, Window, in_order, lines_of, number
+from navarch.simulator.traces.reading import RowError, Trace, TraceReader, Window, lines_of, number
 
 FIELDS = (
     "job",
@@ -38,11 +37,8 @@ NEVER_RAN = "never ran"
 
 
 def read(path: str, window: Window) -> Trace:
-    jobs: list[TraceJob] = []
-    mistakes: list[str] = []
+    reader = TraceReader(path, window)
     header: dict[str, int] = {}
-    left_out: Counter[str] = Counter()
-    outside = 0
     for line, text in enumerate(lines_of(path), start=1):
         if text.lstrip().startswith(";"):
             found = _HEADER.match(text.lstrip())
@@ -53,7 +49,7 @@ def read(path: str, window: Window) -> Trace:
         if not values:
             continue
         if len(values) != len(FIELDS):
-            mistakes.append(f"line {line}: found {len(values)} fields, expected {len(FIELDS)}")
+            reader.mistake(line, f": found {len(values)} fields, expected {len(FIELDS)}")
             continue
         row = dict(zip(FIELDS, values))
         try:
@@ -66,15 +62,14 @@ def read(path: str, window: Window) -> Trace:
             memory = int(max(number(row, "memory", least=-1), 0)) * 1024
             name = int(number(row, "job", whole=True))
         except RowError as error:
-            mistakes.append(f"line {line} {error}")
+            reader.mistake(line, error)
             continue
-        if not window.holds(submit):
-            outside += 1
+        if not reader.holds(submit):
             continue
         if cores <= 0 or run <= 0:
-            left_out[NEVER_RAN] += 1
+            reader.leave_out(NEVER_RAN)
             continue
-        jobs.append(
+        reader.add(
             TraceJob(
                 name=f"job-{name:06d}-{line}",
                 submit=submit,
@@ -86,9 +81,7 @@ def read(path: str, window: Window) -> Trace:
                 line=line,
             )
         )
-    if mistakes:
-        raise TraceError(path, mistakes)
-    return Trace(in_order(jobs), outside, left_out=dict(left_out))
+    return reader.trace()
 
 
 def _pods(cores: int, memory: int, header: dict[str, int]) -> tuple[PodSet, ...]:

@@ -7,14 +7,12 @@ from typing import Any
 from msgspec import Struct, field
 
 
-class Explain(Struct, frozen=True, tag="explain"):
-    """The trials of `navarch explain` for a job of a cluster."""
+class OfCluster(Struct, frozen=True, kw_only=True):
+    """The cluster, and how its objects are read and decided."""
 
-    job: str
     policy: dict[str, Any]
     """The document of the policy."""
     scheduler_names: list[str]
-    trials: int
     seconds: float
     kubeconfig: str = ""
     context: str = ""
@@ -24,20 +22,18 @@ class Explain(Struct, frozen=True, tag="explain"):
     plugin_dirs: list[str] = field(default_factory=list)
 
 
-class Forecast(Struct, frozen=True, tag="forecast"):
+class Explain(OfCluster, frozen=True, kw_only=True, tag="explain"):
+    """The trials of `navarch explain` for a job of a cluster."""
+
+    job: str
+    trials: int
+
+
+class Forecast(OfCluster, frozen=True, kw_only=True, tag="forecast"):
     """When the waiting jobs of a cluster start."""
 
-    policy: dict[str, Any]
-    scheduler_names: list[str]
-    seconds: float
     history: str = ""
     """The file of past run times; empty: none."""
-    kubeconfig: str = ""
-    context: str = ""
-    namespace_as_queue: bool = False
-    node_pool_label_key: str = ""
-    partition_label_value: str = ""
-    plugin_dirs: list[str] = field(default_factory=list)
 
 
 class OpenRecording(Struct, frozen=True, tag="recording"):

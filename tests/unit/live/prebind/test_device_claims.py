@@ -11,12 +11,12 @@ from tests.worlds.device_objects import claim, exactly, slice_of
 from tests.worlds.live_parts.resources import RESOURCE_CLAIMS, binding_conditions
 from tests.worlds.live_parts.shared_claims import World, bind_of
 
+from navarch.apis.devices.allocation_body import allocation
 from navarch.embedded.api.server import ApiServer
 from navarch.engine.record import ClaimAllocation
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.resources import Resource
-from navarch.live.prebind.allocation_body import allocation
 from navarch.live.prebind.device_claims import ATTEMPTS, KIND, PROTECTION, DeviceClaims
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.objects.devices import AllocatedDevice
@@ -305,7 +305,7 @@ async def test_all_that_a_driver_must_know_is_written_with_its_devices(world: Se
     found = ClaimAllocation(
         "default/c", "", "n1", (AllocatedDevice("r", "d", "n1", "g0", True), AllocatedDevice("q", "d", "n1", "g1"))
     )
-    devices = allocation(found, asked, {}, lambda name: {}, "")["devices"]
+    devices = allocation(found, asked, {}, lambda name: {}, "", lambda: "")["devices"]
     assert devices["results"] == [
         {"request": "r", "driver": "d", "pool": "n1", "device": "g0", "adminAccess": True, "tolerations": [taint]},
         {"request": "q", "driver": "d", "pool": "n1", "device": "g1"},

@@ -95,11 +95,16 @@ def _resource(kind: Kind) -> Manifest:
         "kind": kind.kind,
         "verbs": list(kind.verbs),
     }
+    return entry | _other_names(kind)
+
+
+def _other_names(kind: Kind) -> Manifest:
+    found: Manifest = {}
     if kind.short_names:
-        entry["shortNames"] = list(kind.short_names)
+        found["shortNames"] = list(kind.short_names)
     if kind.categories:
-        entry["categories"] = list(kind.categories)
-    return entry
+        found["categories"] = list(kind.categories)
+    return found
 
 
 def _subresource(kind: Kind, name: str) -> Manifest:
@@ -149,11 +154,8 @@ def _aggregated_resource(kind: Kind) -> Manifest:
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": list(kind.verbs),
+        **_other_names(kind),
     }
-    if kind.short_names:
-        entry["shortNames"] = list(kind.short_names)
-    if kind.categories:
-        entry["categories"] = list(kind.categories)
     if kind.subresources:
         own = {"group": kind.group, "version": kind.version, "kind": kind.kind}
         entry["subresources"] = [

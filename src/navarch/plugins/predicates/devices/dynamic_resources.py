@@ -23,6 +23,7 @@ from navarch.plugins.predicates.pods.placed_pods import watch_pods
 NOT_HERE = "resourceclaim not available on the node"
 IN_USE = "resourceclaim in use"
 MOST_USERS = 256
+ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 
 
 class DynamicResources(NodeFilter):
@@ -106,7 +107,15 @@ def _problem(claim: ResourceClaimSpec, claims: Claims) -> str:
                 return f"request {demand.name}: Navarch does not support {', '.join(demand.unsupported)}"
             if ("", demand.device_class) not in claims.classes:
                 return f"request {demand.name}: device class {demand.device_class} does not exist"
+            if demand.admin_access and not _may_administer(claim.namespace, claims):
+                return f"request {demand.name}: {claim.namespace} lacks the label {ADMIN_ACCESS}=true that adminAccess needs"
     return ""
+
+
+def _may_administer(namespace: str, claims: Claims) -> bool:
+    """The API server refuses the claim, or its devices, in a namespace without the label."""
+    known = claims.session.snapshot.namespaces.get(namespace)
+    return known is None or known.labels.get(ADMIN_ACCESS) == "true"
 
 
 class DevicePreferences(NodeScorer):

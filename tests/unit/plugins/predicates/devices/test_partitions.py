@@ -124,6 +124,15 @@ def test_administrators_share_a_device_but_not_within_a_claim() -> None:
     assert not outcome(*world, claim("c", admin, exactly(name="s", adminAccess=True)), user("p", "c"))[0]
 
 
+@pytest.mark.parametrize(("labels", "bound"), [({}, False), ({"resource.kubernetes.io/admin-access": "true"}, True)])
+def test_administrators_work_in_namespaces_with_a_label(labels: dict[str, str], bound: bool) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": labels}}
+    world = [namespace, node("n1"), device_class(), *pool("n1", [{"name": "a"}])]
+    binds, _, words = outcome(*world, claim("c", exactly(adminAccess=True)), user("p", "c"))
+    assert bool(binds) is bound
+    assert bound or "default lacks the label resource.kubernetes.io/admin-access=true that adminAccess needs" in words
+
+
 def test_a_device_that_is_not_modelled_is_named() -> None:
     device = {"name": "a", "nodeAllocatableResourceMappings": {"cpu": {}}}
     words = outcome(node("n1"), device_class(), *pool("n1", [device]), claim("c", exactly()), user("p", "c"))[2]

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from navarch.apis.core.amounts import is_extended
-from navarch.model.objects.extended_claims import CLASS_PREFIX, ContainerRequest, DeviceRequests, device_requests
+from navarch.engine.record import ClaimAllocation
+from navarch.model.objects.devices import RESOURCE_CLAIM
+from navarch.model.objects.extended_claims import CLASS_PREFIX, EXTENDED_CLAIM, ContainerRequest, DeviceRequests, device_requests
 from navarch.model.quantity import NANO, parse_nano
+from navarch.model.spec import TaskSpec
 
+PROTECTION = "resource.kubernetes.io/delete-protection"
+LONGEST_BASE = 247
+"""Of a claim's name, before its random part."""
 Requests = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 
 
@@ -44,6 +50,27 @@ def request_mappings(spec: Mapping[str, Any], resources: Mapping[str, object]) -
         uses = [{"containerName": name, "resourceName": resource, "requestName": request} for name, request in made.uses]
         found += uses
     return found
+
+
+def extended_claim(task: TaskSpec, found: ClaimAllocation, version: str, suffix: str) -> dict[str, Any]:
+    """The claim that stands for a pod's extended resources, without its status. `version` of resource.k8s.io."""
+    requests = []
+    for _, name, device_class, count in sorted(found.extended, key=lambda entry: entry[1]):
+        exactly = {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count}
+        requests.append({"name": name, **exactly} if version == "v1beta1" else {"name": name, "exactly": exactly})
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": task.name, "uid": task.uid, "controller": True}
+    return {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": RESOURCE_CLAIM,
+        "metadata": {
+            "namespace": task.namespace,
+            "name": f"{task.name[: LONGEST_BASE - len('-extended-resources-')]}-extended-resources-{suffix}",
+            "annotations": {EXTENDED_CLAIM: "true"},
+            "ownerReferences": [owner],
+            "finalizers": [PROTECTION],
+        },
+        "spec": {"devices": {"requests": requests}},
+    }
 
 
 def _whole(nano: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from navarch.live.prebind.device_settings import config, tolerations
+from navarch.apis.devices.device_settings import config, tolerations
 
 
 def opaque(text: str) -> dict[str, Any]:

@@ -1,17 +1,17 @@
 """`status.allocation` of a ResourceClaim: the devices that a cycle chose, in the form that the API has for them.
 
-A share of a device gets an id of its own here: cycles make no random numbers. The node selector says from where all devices can be
-used: this node alone if one of them is a node's own or binds to its node, otherwise all that the slices of the devices ask for.
+A share of a device gets an id of its own from the caller: cycles make no random numbers. The node selector says from where all
+devices can be used: this node alone if one of them is a node's own or binds to its node, otherwise all that the slices of the devices
+ask for.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from navarch.apis.devices import device_settings
 from navarch.engine.record import ClaimAllocation
-from navarch.live.prebind import device_settings
 from navarch.model.objects.devices import AllocatedDevice
 
 Object = dict[str, Any]
@@ -28,10 +28,15 @@ def slices_by_pool(slices: Iterable[Mapping[str, Any]]) -> Slices:
 
 
 def allocation(
-    found: ClaimAllocation, claim: Mapping[str, Any], slices: Slices, device_class: Callable[[str], Mapping[str, Any]], now: str
+    found: ClaimAllocation,
+    claim: Mapping[str, Any],
+    slices: Slices,
+    device_class: Callable[[str], Mapping[str, Any]],
+    now: str,
+    new_id: Callable[[], str],
 ) -> Object:
-    """`now` is written if binding waits for the devices: the time-out counts from it."""
-    results = [_result(device, claim) for device in found.devices]
+    """`now` is written if binding waits for the devices: the time-out counts from it. `new_id` gives the id of a share."""
+    results = [_result(device, claim, new_id) for device in found.devices]
     out: Object = {"devices": {"results": results}}
     if told := device_settings.config(claim, {device.request for device in found.devices}, device_class):
         out["devices"]["config"] = told
@@ -43,14 +48,14 @@ def allocation(
     return out
 
 
-def _result(device: AllocatedDevice, claim: Mapping[str, Any]) -> Object:
+def _result(device: AllocatedDevice, claim: Mapping[str, Any], new_id: Callable[[], str]) -> Object:
     result: Object = {"request": device.request, "driver": device.driver, "pool": device.pool, "device": device.device}
     if device.admin_access:
         result["adminAccess"] = True
     if tolerated := device_settings.tolerations(claim, device.request):
         result["tolerations"] = tolerated
     if device.shared:
-        result["shareID"] = str(uuid.uuid4())
+        result["shareID"] = new_id()
         if device.consumed:
             result["consumedCapacity"] = dict(device.consumed)
     if device.binding_conditions:

@@ -1,0 +1,1 @@
+"""Claims on devices as the API has them: allocations, and requests that stand for extended resources."""

@@ -1,0 +1,68 @@
+"""Claims on devices between two cycles: pods that were bound have their devices, pods that were evicted give them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from navarch.apis.devices.allocation_body import allocation, slices_by_pool
+from navarch.apis.devices.extended_requests import extended_claim
+from navarch.engine.record import CycleRecord
+from navarch.model.cluster import Cluster
+from navarch.model.objects.devices import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE
+from navarch.model.timestamps import rfc3339
+
+Object = dict[str, Any]
+
+
+def settle_claims(cluster: Cluster, record: CycleRecord, evicted: Iterable[str], now: float) -> None:
+    gone = set(evicted)
+    if gone:
+        _give_back(cluster, gone)
+    slices = slices_by_pool(cluster.objects.get(RESOURCE_SLICE, {}).values()) if record.claims else {}
+    classes = cluster.objects.get(DEVICE_CLASS, {})
+    for found in record.claims:
+        task = cluster.task(found.uid)
+        if task is None or found.uid in gone:
+            continue
+        namespace, _, name = found.claim.partition("/")
+        if found.extended:
+            claim: Object = extended_claim(task, found, "v1", "plan")
+            name = claim["metadata"]["name"]
+        elif (known := cluster.objects.get(RESOURCE_CLAIM, {}).get((namespace, name))) is None:
+            continue
+        else:
+            claim = known
+        new_id = partial(str, f"share-{found.uid}")
+        made = allocation(found, claim, slices, lambda of: classes.get(("", of)) or {}, rfc3339(now), new_id)
+        cluster.put_object(RESOURCE_CLAIM, namespace, name, {**claim, "status": {"allocation": made}})
+    for bind in record.binds:
+        task = cluster.task(bind.uid)
+        for _, name in task.shape.claims if task is not None and bind.uid not in gone else ():
+            _use(cluster, task.namespace if task is not None else "", name, bind.uid)
+
+
+def _use(cluster: Cluster, namespace: str, name: str, uid: str) -> None:
+    claim = cluster.objects.get(RESOURCE_CLAIM, {}).get((namespace, name))
+    if claim is None:
+        return
+    status = dict(claim.get("status") or {})
+    users = list(status.get("reservedFor") or ())
+    if all(user.get("uid") != uid for user in users):
+        status["reservedFor"] = [*users, {"resource": "pods", "uid": uid}]
+        cluster.put_object(RESOURCE_CLAIM, namespace, name, {**claim, "status": status})
+
+
+def _give_back(cluster: Cluster, gone: set[str]) -> None:
+    """A claim without users loses its devices. A claim that was made for extended resources goes with its pod."""
+    for (namespace, name), claim in sorted(cluster.objects.get(RESOURCE_CLAIM, {}).items()):
+        owners = {owner.get("uid") for owner in (claim.get("metadata") or {}).get("ownerReferences") or ()}
+        status = claim.get("status") or {}
+        users = status.get("reservedFor") or []
+        left = [user for user in users if user.get("uid") not in gone]
+        if name.endswith("-extended-resources-plan") and owners & gone:
+            cluster.remove_object(RESOURCE_CLAIM, namespace, name)
+        elif len(left) < len(users):
+            kept = {"allocation": status["allocation"], "reservedFor": left} if left and status.get("allocation") else {}
+            cluster.put_object(RESOURCE_CLAIM, namespace, name, {**claim, "status": kept})
