@@ -82,6 +82,8 @@ class Patience(Struct, frozen=True):
     #: If the initial events bring no byte for this long, or take `initial_total` in all, a list is requested instead.
     initial_idle: float = 20.0
     initial_total: float = 120.0
+    #: Events of a live watch are gathered for this long and read together: less CPU, later news.
+    gather: float = 0.0
     #: The server ends a watch after a random time from this range, so that connections spread over its replicas.
     watch_shortest: float = 300.0
     watch_longest: float = 600.0
@@ -313,6 +315,7 @@ class Informer(Generic[T]):
             self.resource.path(self._namespace),
             params,
             idle_timeout=lambda: patience.idle if beginning is None else initial_idle,
+            gather=lambda: patience.gather if beginning is None else 0.0,
         )
         async with aclosing(chunks):
             async for chunk in chunks:
