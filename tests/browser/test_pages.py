@@ -119,7 +119,7 @@ def test_a_hidden_tab_gives_up_its_stream_and_catches_up(reader: Visit, up: Samp
     expect(page.locator("[data-row]", has_text="research/unseen")).to_have_count(0)
 
 
-def test_what_changes_in_the_cluster_shows_without_a_reload(reader: Visit, up: Sample) -> None:
+def test_changes_of_the_cluster_show_without_a_reload(reader: Visit, up: Sample) -> None:
     page = reader.open("jobs?sort=id")
     arrived = page.locator("[data-row]", has_text="default/arrives")
     expect(page.locator("[data-row]", has_text=WAITS)).to_have_count(1)

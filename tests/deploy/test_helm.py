@@ -166,7 +166,7 @@ def test_the_chart_and_the_command_install_the_same(release: str, name: str, tmp
 
 
 @needs_helm
-def test_what_selects_finds_its_own_pods_only() -> None:
+def test_selectors_select_only_pods_of_the_release() -> None:
     for objects in (rendered_as("a", "--set=serviceMonitor.enabled=true"), Installation(name="a").objects()):
         found = {item["kind"]: item for item in objects}
         pods = found["Deployment"]["spec"]["template"]["metadata"]["labels"]

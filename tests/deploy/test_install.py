@@ -111,7 +111,7 @@ def test_the_name_is_everywhere_that_one_object_points_at_another() -> None:
         (["extra"], "after --: Got unexpected extra argument (extra)"),
     ],
 )
-def test_what_would_not_start_is_refused(arguments: list[str], said: str) -> None:
+def test_an_installation_that_would_not_start_is_refused(arguments: list[str], said: str) -> None:
     result = CliRunner().invoke(install, ["--print", *arguments])
     assert result.exit_code == 2
     assert said in result.output

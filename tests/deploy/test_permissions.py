@@ -210,7 +210,7 @@ async def test_every_dialect_can_be_listed(scheduler: Client) -> None:
         ("delete", "scheduling.volcano.sh", "podgroups", ""),
     ],
 )
-async def test_it_may_not(scheduler: Client, verb: str, group: str, resource: str, subresource: str) -> None:
+async def test_the_account_lacks_every_other_right(scheduler: Client, verb: str, group: str, resource: str, subresource: str) -> None:
     wanted = {"verb": verb, "group": group, "resource": resource, "subresource": subresource, "namespace": WORK}
     body = {
         "apiVersion": "authorization.k8s.io/v1",

@@ -83,7 +83,7 @@ async def test_a_stage_may_delete_and_work_on_finalizers() -> None:
         await world.until(lambda: world.store.find("pods", "default", "a") is None)
 
 
-async def test_what_a_node_has_no_room_for_is_refused_whatever_stages_say() -> None:
+async def test_a_pod_that_exceeds_its_node_is_refused_in_spite_of_stages() -> None:
     async with World() as world:
         world.nodes(1, cpu="2")
         world.create(stage("ready", "Pending", {"statusTemplate": "phase: Running"}))

@@ -86,7 +86,7 @@ def test_a_group_that_may_not_be_seen_is_not_said_to_be_absent(api: Http, faults
     assert told.startswith("not shown, since they may not be listed: podgroups.") and "podgroups.scheduling.volcano.sh" in told
 
 
-def test_what_is_forbidden_and_not_served_either_is_not_told(api: Http, faults: Faults) -> None:
+def test_a_forbidden_kind_that_is_not_served_is_not_reported(api: Http, faults: Faults) -> None:
     """An API server looks at rights first. Kubernetes' own groups are served in another version here."""
     faults.errors(403, path="/apis/scheduling.k8s.io/v1beta1/podgroups")
     said = navarch(api, "queues")

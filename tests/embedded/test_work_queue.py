@@ -53,7 +53,7 @@ async def test_a_key_whose_work_takes_long_rests_and_holds_up_no_other() -> None
     assert second - first >= 0.5 * REST
 
 
-async def test_what_failed_is_tried_again_later_each_time() -> None:
+async def test_failed_work_is_retried_with_growing_delays() -> None:
     worker = Worker()
     worker.failures["a"] = 3
     worker.queue.add("a")

@@ -223,7 +223,7 @@ async def test_impersonation(tmp_path: Path, api: SmallApi) -> None:
         ("http://x", {}, "cluster 'c': expected a mapping, found str"),
     ],
 )
-def test_what_cannot_be_used_is_named(tmp_path: Path, cluster: Any, user: dict[str, Any], message: str) -> None:
+def test_unusable_kubeconfigs_are_named(tmp_path: Path, cluster: Any, user: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message.replace("[", r"\[")):
         connect(write(tmp_path, cluster, user))
 

@@ -268,7 +268,7 @@ async def test_an_elector_stopped_while_its_lost_lead_ends_stops() -> None:
     assert done and task.cancelled()
 
 
-async def test_what_the_work_raises_passes_on_and_the_lease_is_released() -> None:
+async def test_an_error_of_the_work_is_raised_and_the_lease_is_released() -> None:
     lease = SharedLease()
     replica = Replica(lease, "a", 1)
 

@@ -108,6 +108,6 @@ def test_bytes_after_the_reply_make_the_connection_unfit() -> None:
         b"x" * (MAX_HEAD + 1),
     ],
 )
-def test_what_is_no_http_is_refused(wire: bytes) -> None:
+def test_bytes_that_are_no_http_are_refused(wire: bytes) -> None:
     with pytest.raises(ProtocolError):
         ReplyParser().feed(wire)

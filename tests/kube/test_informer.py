@@ -413,7 +413,7 @@ async def test_selectors_and_namespace_are_passed_on(api: SmallApi, client: Clie
         assert (query["labelSelector"], query["fieldSelector"]) == ("a=b", "spec.nodeName=")
 
 
-async def test_it_outlives_the_server(api: SmallApi) -> None:
+async def test_an_informer_outlives_the_server(api: SmallApi) -> None:
     api.put("a")
     seen = Recorder()
     async with Client(Endpoint(api.url)) as client, informing(client, seen):

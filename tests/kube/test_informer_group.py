@@ -56,7 +56,7 @@ async def test_a_crd_that_is_established_starts_its_informer_at_once(api: SmallA
     await asyncio.wait([task])
 
 
-async def test_what_is_not_in_sync_is_named(api: SmallApi, client: Client) -> None:
+async def test_unsynced_kinds_are_named(api: SmallApi, client: Client) -> None:
     group = InformerGroup(client, patience=QUICK)
     pods = group.add(PODS, Pod, Recorder())
     group.add(QUEUES, Pod, Recorder())
@@ -121,7 +121,7 @@ async def test_an_account_without_rights_is_told_so_once_for_each_kind_and_goes_
     await asyncio.wait([task])
 
 
-async def test_kinds_that_are_absent_at_the_start_are_told_in_one_line_and_then_each_that_comes_or_goes(
+async def test_kinds_absent_at_the_start_are_logged_in_one_line_and_later_changes_each(
     api: SmallApi, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -109,7 +109,7 @@ def test_hosts_that_need_no_proxy(no_proxy: str, host: str, port: int, exempt: b
         ("https://localhost:6443", {"HTTPS_PROXY": "socks5://not:looked@at"}, None),
     ],
 )
-def test_what_the_environment_says(server: str, environ: dict[str, str], expected: str | None) -> None:
+def test_proxies_of_the_environment(server: str, environ: dict[str, str], expected: str | None) -> None:
     chosen = choose_proxy(server, environ)
     assert (str(chosen) if chosen else None) == expected
 
@@ -150,7 +150,7 @@ def test_the_account_in_a_url(url: str, account: str) -> None:
         ("http://me:12?hush@p:3128", "special characters"),
     ],
 )
-def test_what_cannot_be_used_is_refused_without_being_told(tmp_path: Path, url: str, found: str) -> None:
+def test_an_unusable_proxy_is_refused_without_its_password(tmp_path: Path, url: str, found: str) -> None:
     with pytest.raises(ConfigError) as by_file:
         load_kubeconfig([config(tmp_path, {"server": "https://api", "proxy-url": url})], environ={})
     assert "hush" not in "".join(traceback.format_exception(by_file.value))

@@ -99,7 +99,7 @@ async def test_unrequested_bytes_answer_no_write() -> None:
         assert [request.connection for request in server.requests] == [0, 1]
 
 
-async def test_what_is_no_reply_ends_the_wait_for_one() -> None:
+async def test_bytes_that_are_no_reply_end_the_wait() -> None:
     """Rather than that the write's time runs out."""
     async with pooled(lambda _: nonsense) as (pool, _):
         with pytest.raises(OutcomeUnknown, match=r"expected an HTTP/1\.1 status line"):

@@ -126,7 +126,7 @@ async def test_5xx_is_repeated_only_if_the_server_asks_for_it(headers: tuple[str
 
 
 @pytest.mark.parametrize(("code", "kind"), [(429, Unreachable), (500, OutcomeUnknown), (503, OutcomeUnknown)])
-async def test_what_was_answered_with_5xx_may_have_been_done(code: int, kind: type[KubeError], ahead: Callable[[float], None]) -> None:
+async def test_after_5xx_the_outcome_is_unknown(code: int, kind: type[KubeError], ahead: Callable[[float], None]) -> None:
     """An API server whose store timed out says when to come back, and cannot know whether the store took it."""
     async with pooled(lambda _: reply(code, b"{}", "Retry-After: 20")) as (pool, server):
         loop = asyncio.get_running_loop()
@@ -374,7 +374,7 @@ async def test_a_callback_that_raises_does_not_affect_other_writes(caplog: pytes
     assert "cannot cope" in caplog.text
 
 
-async def test_what_may_not_be_written_any_more_is_not_sent() -> None:
+async def test_writes_are_withheld_once_they_are_not_allowed() -> None:
     """The first reply comes when the right to write is gone: what waits for its connection is told so, at once."""
     allowed = [True]
 

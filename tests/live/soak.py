@@ -1,162 +1,169 @@
-"""The storms of the live suite, again and again with new seeds, for as long as told.
+"""Histories with faults, one seed after the other, on the embedded server and on a real kube-apiserver in turn.
 
-    make soak MINUTES=30          # or: python -m tests.live.soak --minutes 30 --seed 1
+    make soak HISTORIES=1000 SEED=1            # or: python -m tests.live.soak --histories 1000 --seed 1
+    make soak MINUTES=30                       # as many as fit
 
-A round is a storm, or two at once, and something that happens to the scheduler meanwhile: nothing, a clock that jumps, a lease
-handed over, a node deleted, a process killed with -9. Each round prints what it was and its seed; one that breaks a rule is
-printed in full and ends the run, so that `--seed N --rounds 1` repeats it.
+Each history has two to four replicas, two to four faults at once and a check of what the API server saw
+(`tests.worlds.live.fault_history`). Each is a line of the results file. A run that was stopped goes on where it ended: seeds with a
+line are not run again. A violation does not end the run; the summary names its seed, and `--only SEED` repeats it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import random
-import signal
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
-from functools import partial
+from collections import Counter
 from pathlib import Path
 
 import click
-from tests.worlds.live.cluster import NODES, Clock, LeaseOptions, World, end
-from tests.worlds.live.load import GANGS, SINGLES, load, nodes
-from tests.worlds.live.storms import STORMS
+import msgspec
+from tests.envtest import assets
+from tests.envtest.server import UPSTREAM_GROUPS, KubeApiServer
+from tests.worlds.live.fault_history import Report, draw, run_history
 
-from navarch.embedded.api.server import ApiServer
-from navarch.kube.errors import KubeError, NotFound
-
-Fate = Callable[[World, random.Random], AbstractAsyncContextManager[None]]
-LEASE = LeaseOptions(leader_elect=True, lock_namespace="default", lease_duration=3.0, renew_deadline=2.0, retry_period=0.2)
-
-
-@contextlib.asynccontextmanager
-async def undisturbed(world: World, rng: random.Random) -> AsyncIterator[None]:
-    async with world.scheduler(seed=rng.randrange(1 << 30)):
-        yield
+SERVERS = ("embedded", "kube-apiserver")
+KEPT = 50
+"""Histories on one kube-apiserver: then another one is started."""
+LONGEST = 900.0
+"""Seconds of one history."""
 
 
-@contextlib.asynccontextmanager
-async def jumping_clock(world: World, rng: random.Random) -> AsyncIterator[None]:
-    clock = Clock()
+class Servers:
+    """Whether there is a kube-apiserver, and the one in use."""
 
-    async def jump() -> None:
-        while True:
-            await asyncio.sleep(rng.random() * 0.3)
-            clock.ahead = rng.uniform(-1e6, 1e6)
+    def __init__(self) -> None:
+        self._used = 0
+        self._real: KubeApiServer | None = None
+        try:
+            assets.find()
+            self.available = True
+        except assets.Unavailable as reason:
+            click.echo(f"embedded server only: {reason}")
+            self.available = False
 
-    async with world.scheduler(seed=rng.randrange(1 << 30), clock=clock, **LEASE):
-        jumps = asyncio.create_task(jump())
-        yield
-        jumps.cancel()
+    def for_seed(self, seed: int, wanted: str) -> str:
+        if wanted:
+            return wanted
+        return SERVERS[seed % 2] if self.available else SERVERS[0]
 
+    def real(self) -> KubeApiServer:
+        if self._real is not None and self._used >= KEPT:
+            self.stop()
+        if self._real is None:
+            self._real, self._used = KubeApiServer(UPSTREAM_GROUPS), 0
+            self._real.__enter__()
+        self._used += 1
+        return self._real
 
-@contextlib.asynccontextmanager
-async def handed_over(world: World, rng: random.Random) -> AsyncIterator[None]:
-    async with world.scheduler(seed=rng.randrange(1 << 30), **LEASE) as first, world.scheduler(**LEASE):
-        go = asyncio.get_running_loop().call_later(0.5 + rng.random(), first.stop)
-        yield
-        go.cancel()
-
-
-@contextlib.asynccontextmanager
-async def node_deleted(world: World, rng: random.Random) -> AsyncIterator[None]:
-    """A node without pods, so that everything still fits; whatever is on its way to it has to go elsewhere or stay there."""
-    await world.node("doomed", cpu="1")
-
-    async def delete() -> None:
-        await asyncio.sleep(rng.random())
-        while True:
-            try:
-                await world.client.delete(NODES, "doomed")
-                return
-            except NotFound:
-                return
-            except KubeError:  # the storm has the API server down, or garbles its replies
-                await asyncio.sleep(0.05)
-
-    async with world.scheduler(seed=rng.randrange(1 << 30)):
-        deletion = asyncio.create_task(delete())
-        yield
-        await deletion
+    def stop(self) -> None:
+        if self._real is not None:
+            self._real.__exit__()
+            self._real = None
 
 
-@contextlib.asynccontextmanager
-async def killed(world: World, rng: random.Random) -> AsyncIterator[None]:
-    """Dies when a part is bound, or after a while where the storm lets nothing be bound; another goes on."""
-    history = world.history
-    assert history is not None
-    process = await world.process("--no-leader-elect")
+def one(seed: int, server: str, servers: Servers) -> Report:
+    report, rng = draw(seed, server)
+    started = time.monotonic()
 
-    async def succeed() -> None:
-        with contextlib.suppress(AssertionError):
-            await history.until_bound(rng.randrange(1, 12), timeout=5)
-        await end(process, signal.SIGKILL)
-        async with world.scheduler(seed=rng.randrange(1 << 30)):
-            await asyncio.Event().wait()
+    async def bounded(folder: Path) -> None:
+        async with asyncio.timeout(LONGEST):
+            await run_history(report, rng, folder, servers.real() if server == SERVERS[1] else None)
 
-    succession = asyncio.create_task(succeed())
-    try:
-        yield
-    finally:
-        succession.cancel()
-        await asyncio.gather(succession, return_exceptions=True)
-        await end(process, signal.SIGKILL)
-
-
-FATES: dict[str, Fate] = {
-    "undisturbed": undisturbed,
-    "a jumping clock": jumping_clock,
-    "handed over": handed_over,
-    "a node deleted": node_deleted,
-    "killed": killed,
-}
-
-
-async def one_round(seed: int) -> str:
-    """One storm, or two at once, on a fresh cluster."""
-    rng = random.Random(seed)
-    names = rng.sample(sorted(STORMS), rng.choice((1, 1, 2)))
-    fate = rng.choice(sorted(FATES))
     with tempfile.TemporaryDirectory(prefix="navarch-soak-") as folder:
-        async with ApiServer(taint_new_nodes=False) as server:
-            world = World(server.kubeconfig(Path(folder) / "kubeconfig"), "default", Path(folder))
-            history = await nodes(world)
-            async with FATES[fate](world, rng):
-                await load(world, rng)
-                await asyncio.gather(*(STORMS[name](server, world, rng) for name in names))
-                server.faults.clear()
-                await history.until_bound(4 * len(GANGS) + SINGLES, timeout=60)
-                for name in [stem.rstrip("-") for stem, _ in GANGS]:
-                    await world.eventually(
-                        partial(world.get_group, name),
-                        lambda found: found.get("status", {}).get("phase") == "Running",
-                    )
-            history.check(GANGS)
-            await world.close()
-    return f"{' and '.join(names)}, {fate}"
+        try:
+            asyncio.run(bounded(Path(folder)))
+        except Exception as broken:
+            report.violation = f"{type(broken).__name__}: {broken}"
+            servers.stop()  # the next history does not inherit what this one left
+    report.seconds = round(time.monotonic() - started, 1)
+    return report
+
+
+def read(results: Path) -> list[Report]:
+    if not results.exists():
+        return []
+    lines = results.read_bytes().splitlines()
+    return [msgspec.json.decode(line, type=Report) for line in lines if line.endswith(b"}")]  # the last one may be cut off
+
+
+def summary(reports: list[Report]) -> str:
+    lines = [f"{len(reports)} histories, seeds {_ranges([report.seed for report in reports])}"]
+    for server in SERVERS:
+        found = [report for report in reports if report.server == server]
+        if found:
+            seconds = sum(report.seconds for report in found)
+            replicas = Counter(len(report.replicas) for report in found)
+            counts = ", ".join(f"{count} with {size} replicas" for size, count in sorted(replicas.items()))
+            lines.append(f"{server}: {len(found)} histories ({counts}), {seconds / len(found):.1f} s each")
+    faults = Counter(fault for report in reports for fault in report.faults)
+    fates = Counter(fate for report in reports for fate in report.replicas)
+    lines.append("faults: " + ", ".join(f"{name} {count}" for name, count in sorted(faults.items())))
+    lines.append("replicas: " + ", ".join(f"{name} {count}" for name, count in sorted(fates.items())))
+    broken = [report for report in reports if report.violation]
+    lines.append(f"violations: {len(broken)}")
+    lines += [f"  seed {each.seed}, {each.server}, {each.replicas}, {each.faults}: {each.violation[:500]}" for each in broken]
+    return "\n".join(lines)
+
+
+def _ranges(seeds: list[int]) -> str:
+    """
+    >>> _ranges([3, 1, 2, 7])
+    '1-3, 7'
+    """
+    ranges: list[list[int]] = []
+    for seed in sorted(set(seeds)):
+        if ranges and seed == ranges[-1][-1] + 1:
+            ranges[-1][1:] = [seed]
+        else:
+            ranges.append([seed])
+    return ", ".join("-".join(map(str, each)) for each in ranges)
 
 
 @click.command()
-@click.option("--minutes", type=float, default=10.0, show_default=True)
-@click.option("--rounds", type=int, default=0, help="Stop after so many rounds instead.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the first round.")
-def main(minutes: float, rounds: int, seed: int) -> None:
-    """Run storms until the time is over; the first broken rule ends it."""
-    logging.basicConfig(level=logging.ERROR)
-    last = time.monotonic() + minutes * 60
-    done = 0
-    while (done < rounds) if rounds else (time.monotonic() < last):
-        started = time.monotonic()
-        try:
-            storm = asyncio.run(one_round(seed + done))
-        except (AssertionError, TimeoutError) as broken:
-            raise click.ClickException(f"seed {seed + done}: {broken}") from broken
-        done += 1
-        click.echo(f"seed {seed + done - 1}: {storm}: the books are right ({time.monotonic() - started:.1f} s)")
+@click.option("--histories", type=int, default=0, help="Run so many seeds.  [default: as many as fit into --minutes]")
+@click.option("--minutes", type=float, default=0.0, help="Stop after this time.  [default: 10, none with --histories]")
+@click.option("--seed", type=int, default=1, show_default=True, help="The first seed.")
+@click.option("--server", type=click.Choice(SERVERS), help="Use this server alone.  [default: both in turn]")
+@click.option("--results", type=click.Path(path_type=Path), default=Path("build/soak.jsonl"), show_default=True)
+@click.option("--only", type=int, help="Run this seed again, and write no results.")
+def main(histories: int, minutes: float, seed: int, server: str | None, results: Path, only: int | None) -> None:
+    """Run histories with faults and check them."""
+    logging.basicConfig(level=logging.CRITICAL)
+    servers = Servers()
+    try:
+        if only is not None:
+            report = one(only, servers.for_seed(only, server or ""), servers)
+            click.echo(_line(report))
+            raise SystemExit(1 if report.violation else 0)
+        results.parent.mkdir(parents=True, exist_ok=True)
+        done = {report.seed for report in read(results)}
+        seeds = range(seed, seed + histories) if histories else range(seed, 1 << 30)
+        last = time.monotonic() + (minutes or (10.0 if not histories else 1e9)) * 60
+        with results.open("ab") as file:
+            for number in seeds:
+                if number in done:
+                    continue
+                if time.monotonic() >= last:
+                    break
+                report = one(number, servers.for_seed(number, server or ""), servers)
+                file.write(msgspec.json.encode(report) + b"\n")
+                file.flush()
+                click.echo(_line(report))
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command goes on from here")
+    finally:
+        servers.stop()
+    reports = [report for report in read(results) if report.seed in seeds]
+    click.echo(summary(reports))
+    if any(report.violation for report in reports):
+        raise SystemExit(1)
+
+
+def _line(report: Report) -> str:
+    what = f"{len(report.replicas)} replicas ({', '.join(report.replicas)}), {', '.join(report.faults)}"
+    return f"seed {report.seed}, {report.server}: {what}: {report.violation or 'every rule held'} ({report.seconds:.1f} s)"
 
 
 if __name__ == "__main__":

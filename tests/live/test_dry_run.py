@@ -36,7 +36,7 @@ async def test_a_dry_run_only_reads_and_does_not_take_the_lease(server: ApiServe
     assert [each for each in sent if each.method != "GET"] == []
 
 
-async def test_what_is_decided_again_is_told_and_recorded_once(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_repeated_decision_is_logged_and_recorded_once(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     await world.node("n0", cpu="2")
     async with world.scheduler(dry_run=True, record=tmp_path / "cycles", period=0.05) as scheduler:

@@ -11,16 +11,20 @@ from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS
 
 pytestmark = pytest.mark.live
-POLICIES = {
-    "kube-scheduler": "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n",
-    "volcano": """
+VOLCANO_WITH_PREEMPT = """
 compat: volcano
-actions: "allocate, preempt, backfill"
+actions: "enqueue, allocate, preempt, backfill"
 tiers:
 - plugins: [{name: priority}, {name: gang, enablePreemptable: false}, {name: conformance}]
-- plugins: [{name: predicates}, {name: nodeorder}]
-""",
-}
+- plugins:
+  - {name: overcommit}
+  - {name: drf, enablePreemptable: false}
+  - {name: predicates}
+  - {name: proportion}
+  - {name: nodeorder}
+  - {name: binpack}
+"""
+"""The preset volcano has the actions of Volcano's default file, which evicts nothing. This is the file of its chart with `preempt`."""
 
 
 async def test_a_higher_pod_evicts_a_lower_one_and_takes_its_place(any_world: World) -> None:
@@ -98,10 +102,12 @@ async def test_a_critical_pod_gets_its_room_although_a_budget_covers_every_victi
     world = any_world
     await classes(world)
     await world.node("n0", cpu="2")
-    policy = world.folder / "policy.yaml"
-    policy.write_text(POLICIES[system], encoding="utf-8")
+    policy = system
+    if system == "volcano":
+        (world.folder / "policy.yaml").write_text(VOLCANO_WITH_PREEMPT, encoding="utf-8")
+        policy = str(world.folder / "policy.yaml")
     history = await world.watch()
-    async with world.scheduler(policy=str(policy)):
+    async with world.scheduler(policy=policy):
         for name in ("low-0", "low-1"):
             body = world.pod_body(name, "1", "", "navarch", priorityClassName=f"low-{world.namespace}", labels={"app": "low"})
             body["metadata"]["annotations"] = {"volcano.sh/preemptable": "true"}

@@ -57,7 +57,7 @@ async def test_a_queue_and_a_node_of_the_cluster(world: World) -> None:
     assert [each["job"] for each in (await answer(world, "queue/default"))["waiting"]] == ["default/wants"]
 
 
-async def test_what_is_not_there_and_what_may_not_be_read(world: World, server: ApiServer) -> None:
+async def test_missing_and_forbidden_objects(world: World, server: ApiServer) -> None:
     await world.node("n0")
     await world.pod("wants", cpu="9")
     missing = await explained(world, "want")

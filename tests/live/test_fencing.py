@@ -138,7 +138,7 @@ async def test_the_lease_is_handed_over_only_when_every_binding_has_its_answer(
     answer.set()
 
 
-async def test_what_was_not_sent_in_time_is_void_and_the_lease_is_handed_over(
+async def test_unsent_bindings_are_void_and_the_lease_is_handed_over(
     world: World, server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More bindings than the time to stop allows for: those on the wire get their answers, the others are left to the next leader."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.envtest.server import KubeApiServer
 from tests.worlds.deploy.installing import install_on
 from tests.worlds.live.cluster import World
 from tests.worlds.live.conditions import conditions
+from tests.worlds.live.priority_classes import classes
 from tests.worlds.live.servers import real_world, serve_kinds, world_on
 
 from navarch.kube.client import PatchType
@@ -22,7 +24,6 @@ pytestmark = pytest.mark.live
 
 COSCHEDULING = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups")
 UPSTREAM = Resource("scheduling.k8s.io", "v1alpha2", "podgroups")
-PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 CONFIG_MAPS = Resource("", "v1", "configmaps")
 
 
@@ -227,10 +228,8 @@ async def test_a_group_preempts_as_a_whole_and_a_group_that_goes_together_goes_t
     world = both
     for name in ("n0", "n1"):
         await world.node(f"{name}-{world.namespace}", cpu="2")
+    await classes(world)
     high, low = (f"{name}-{world.namespace}" for name in ("high", "low"))
-    for name, value in ((high, 1000), (low, 10)):
-        body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
-        await world.clusterwide(PRIORITY_CLASSES, body)
     history = await world.watch()
     async with world.scheduler(policy="kube-scheduler"):
         together = {"disruptionMode": "PodGroup", "priorityClassName": low}
@@ -238,7 +237,8 @@ async def test_a_group_preempts_as_a_whole_and_a_group_that_goes_together_goes_t
         await history.until_bound(2)
         await gang(world, UPSTREAM, "urgent", 2, cpu="1", priorityClassName=high, group={"priorityClassName": high})
         await history.until_bound(2, "urgent")
-        assert [name for name in ("whole-0", "whole-1") if await _exists(world, name)] == []
+        for name in ("whole-0", "whole-1"):
+            await world.eventually(partial(_exists, world, name), lambda exists: not exists)
         await world.eventually(lambda: said(world, UPSTREAM, "urgent"), is_scheduled)
 
 

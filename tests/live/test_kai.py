@@ -198,7 +198,7 @@ async def test_a_group_that_lacks_pods_says_what_it_waits_for(world: World) -> N
         assert not group.get("status", {}).get("schedulingConditions"), "that is no fault of the cluster"
 
 
-async def test_what_is_left_of_a_broken_gang_goes_and_says_why(world: World) -> None:
+async def test_the_rest_of_a_broken_gang_is_evicted_with_a_reason(world: World) -> None:
     await queues(world)
     await world.node("n0")
     history = await world.watch()

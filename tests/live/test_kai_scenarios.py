@@ -82,7 +82,7 @@ async def test_a_gang_in_parts_within_parts_starts_when_each_of_them_can(play: W
     history.check([("train", 5)])
 
 
-async def test_of_several_parts_as_many_as_are_needed_start_and_the_rest_follows(play: World) -> None:
+async def test_the_minimum_number_of_sub_groups_starts_and_the_rest_follows(play: World) -> None:
     world = play
     await queue(world, "team", "department")
     await gpu_node(world, "n0", 3)

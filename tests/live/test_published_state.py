@@ -51,7 +51,7 @@ async def test_policy_names_and_shares_are_in_a_config_map(world: World) -> None
         await published(world, lambda found: found.queues[0].allocated.get("cpu", "0") != "0")
 
 
-async def test_it_is_written_only_when_something_changed(world: World) -> None:
+async def test_the_state_is_written_only_when_it_changed(world: World) -> None:
     await world.node("n0")
     async with world.scheduler(listen="") as scheduler:
         first = await published(world)

@@ -112,7 +112,7 @@ async def test_another_schedulers_pods_are_left_alone_but_their_room_is_not_give
     assert history.broken == []
 
 
-async def test_what_came_before_the_scheduler_is_taken_up(any_world: World) -> None:
+async def test_pods_created_before_the_scheduler_are_bound(any_world: World) -> None:
     world = any_world
     await world.node("n0", cpu="3")
     history = await world.watch()

@@ -34,7 +34,7 @@ async def refused(world: World, name: str) -> str:
     return words(await world.eventually(lambda: world.get_pod(name), words))
 
 
-async def test_it_counts_by_what_can_be_read_of_it_until_it_is_gone(any_world: World) -> None:
+async def test_an_invalid_pod_counts_by_its_readable_part_until_it_is_gone(any_world: World) -> None:
     world = any_world
     await world.node("n0", cpu="4")
     await odd_pod(world, "3")
@@ -74,7 +74,7 @@ async def test_a_node_with_unknown_free_amounts_takes_no_more_pods(any_world: Wo
         assert scheduler.metrics.registry.get_sample_value("navarch_closed_nodes") == 0
 
 
-async def test_it_still_counts_when_a_policy_has_everything_read_again(world: World, tmp_path: Path) -> None:
+async def test_an_invalid_pod_still_counts_after_a_policy_change(world: World, tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("compat: volcano\n" + PLAIN)
     await world.node("n0", cpu="4")

@@ -37,7 +37,7 @@ def test_trials_that_share_a_reading_say_what_plan_says(policy: str, seed: int, 
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_what_is_cut_short_is_true_as_far_as_it_goes(policy: str) -> None:
+def test_an_incomplete_explanation_is_true_as_far_as_it_goes(policy: str) -> None:
     for trials in (1, 3, 7, 12):
         world = World(trials, policy)
         job = world.jobs[-1]

@@ -12,7 +12,7 @@ import navarch
 
 
 @pytest.mark.parametrize("scenario", [pytest.param(s, id=name) for name, s in scenarios()])
-def test_what_waits_in_a_scenario_is_explained(scenario: dict[str, Any]) -> None:
+def test_waiting_jobs_of_a_scenario_are_explained(scenario: dict[str, Any]) -> None:
     objects, policy, now = manifests(scenario), policy_of(scenario), scenario.get("now", 1000.0)
     cycle = navarch.plan(objects, policy, now=now).to_dict()["cycles"][0]
     waiting = [job["job"] for job in cycle["jobs"] if job["pods"].get("Pending")]

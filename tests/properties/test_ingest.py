@@ -183,7 +183,9 @@ def test_whole_lists_give_the_same_model_as_one_object_at_a_time(objects: Object
 
 @settings(max_examples=150, deadline=None)
 @given(object_sets(), object_sets(), SETTINGS, st.randoms(use_true_random=False))
-def test_what_came_and_went_leaves_nothing_behind(objects: Objects, before: Objects, choices: Settings, rng: random.Random) -> None:
+def test_objects_that_came_and_went_leave_nothing_behind(
+    objects: Objects, before: Objects, choices: Settings, rng: random.Random
+) -> None:
     """Objects of `before` come first. Those that `objects` has too change; the others go. In the end `objects` is all there is."""
     expected, _ = from_files(objects, choices)
     live = Watch(choices)

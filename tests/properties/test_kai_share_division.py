@@ -49,7 +49,7 @@ def test_a_share_never_exceeds_request_or_limit(tree: tuple[np.ndarray, QueueCla
 
 @settings(max_examples=60, deadline=None)
 @given(trees())
-def test_what_is_granted_over_quota_never_exceeds_what_quota_left(
+def test_over_quota_grants_never_exceed_what_quotas_left(
     tree: tuple[np.ndarray, QueueClaims, np.ndarray, float],
 ) -> None:
     _, claims, total, k = tree

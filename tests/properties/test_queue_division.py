@@ -36,7 +36,7 @@ def test_division(queues: list[tuple[int, int, int, int, int]], first: int, seco
 
 
 @given(st.lists(QUEUE, min_size=1, max_size=8), AMOUNT)
-def test_of_one_resource_nothing_that_someone_wants_is_left(queues: list[tuple[int, int, int, int, int]], total: int) -> None:
+def test_nothing_of_one_resource_is_left_while_a_queue_requests_it(queues: list[tuple[int, int, int, int, int]], total: int) -> None:
     request = np.array([[q[1], 0.0, 0.0] for q in queues])
     limit = np.array([[q[3], np.inf, np.inf] for q in queues])
     weight = np.array([q[0] for q in queues], dtype=np.float64)

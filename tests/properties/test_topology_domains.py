@@ -93,7 +93,7 @@ def test_a_domain_that_was_passed_over_would_have_failed(cluster: Cluster, compa
 
 @settings(max_examples=60, deadline=None)
 @given(clusters())
-def test_what_is_bound_stays_within_its_bound(cluster: Cluster) -> None:
+def test_placements_stay_within_the_highest_tier(cluster: Cluster) -> None:
     record = decided(cluster, "strict")
     snapshot = cluster.snapshot()
     tree = hyper_tree(snapshot)

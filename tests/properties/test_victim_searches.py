@@ -88,5 +88,5 @@ def test_nor_where_hundreds_run(seed: int, sharing: float) -> None:
     nobody_in_vain(large_world(seed, sharing))
 
 
-def test_there_is_something_to_look_at() -> None:
+def test_the_random_clusters_have_many_evictions() -> None:
     assert sum(nobody_in_vain(large_world(seed, 0.1)) for seed in range(2)) > 30

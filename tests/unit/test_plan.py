@@ -167,7 +167,7 @@ def test_a_plan_without_extenders_needs_no_http_client() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-def test_what_was_evicted_comes_back_and_a_promise_is_kept() -> None:
+def test_evicted_pods_are_pending_again_and_nominations_are_kept() -> None:
     policy = {
         "actions": "allocate, preempt",
         "tiers": [{"plugins": [{"name": "priority"}, {"name": "gang"}, {"name": "conformance"}]}],

@@ -375,9 +375,10 @@ class Allocate(Action):
         if most == 1 or session.task(tasks[-1]).nominated_node:
             return 1
         role, count = session.task(tasks[-1]).role, 0
+        alike = most > 2 and session.share_class(tasks[-most:])
         for row in reversed(tasks):
             spec = session.task(row)
-            if count == most or session.class_of(row) is not task or spec.role != role or spec.nominated_node:
+            if count == most or spec.role != role or spec.nominated_node or not (alike or session.class_of(row) is task):
                 break
             count += 1
         return count

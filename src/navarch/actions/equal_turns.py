@@ -35,6 +35,8 @@ def may_take_turns_together(session: Session) -> bool:
     """Whether the plugins of the policy allow it."""
     if session.implementing(JobTurn) or session.implementing(MovingTaskOrder):
         return False
+    if any(plugin.asked_servers(plugin.given) for plugin in session.plugins):
+        return False  # a server outside hears of every placement in its turn, and of none that is only tried
     asked: list[Any] = [*session.implementing(JobOrder), *session.implementing(JobReady), *session.implementing(Overused)]
     return all(plugin.turns_in_one_step for plugin in asked)
 

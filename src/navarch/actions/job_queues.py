@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cmp_to_key
 from typing import Any
 
+import numpy as np
+
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.placement.attainable import HopelessTasks
@@ -157,9 +159,10 @@ def is_attainable(job: Job) -> bool:
 
 def waiting_tasks(session: Session, job: Job, *, best_effort: bool | None) -> list[int]:
     """Pending tasks without gates. `best_effort` True: only those without requests; False: only those with requests; None: both."""
-    empty = session.snapshot.shape_best_effort
-    return [
-        t
-        for t in job.tasks_in(TaskStatus.PENDING)
-        if (best_effort is None or empty[session.shape[t]] == best_effort) and not session.task(t).gates
-    ]
+    rows = np.asarray(job.tasks_in(TaskStatus.PENDING), dtype=np.intp)
+    wanted = ~session.snapshot.tasks.gated[rows]
+    if best_effort is not None:
+        empty = session.snapshot.shape_best_effort
+        wanted &= np.array([empty[shape] == best_effort for shape in session.shape[rows].tolist()], dtype=bool)
+    found: list[int] = rows[wanted].tolist()
+    return found

@@ -24,6 +24,8 @@ class RoleRefusals:
         self._mixed: set[str] = set()
         """Roles whose tasks get different answers in the course of the attempt."""
         if lasting and len(tasks) > 1:
+            if session.share_class(tasks) and not session.view(session.class_of(tasks[0])).global_filters:
+                return
             kinds: dict[str, int] = {}
             for task in tasks:
                 role, kind = session.task(task).role, session.class_of(task)

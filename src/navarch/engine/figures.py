@@ -89,7 +89,7 @@ class Selected(Figures):
         self._extra = extra
 
     def __getattr__(self, name: str) -> Any:
-        column = getattr(self._table, name)[:, self._rows]
+        column = getattr(self._table, name).take(self._rows, axis=1)
         more = self._extra.get(name)
         if more is not None:
             column += more

@@ -113,8 +113,9 @@ class NodeFilter(ABC):
         """A rejection of the task before any node is filtered. Called for each attempt, and only if the filter applies."""
         return None
 
-    def post_filter_text(self, task: TaskClass) -> str:
-        """Text for a pod that no node takes, from a filter that may make room itself and cannot (kube-scheduler's PostFilter)."""
+    def post_filter(self, task: TaskClass) -> str:
+        """Called for a pod that no node takes. The filter may make room for its next attempt (kube-scheduler's PostFilter). Returns
+        what it did, or why it did nothing."""
         return ""
 
     def named_nodes(self, task: TaskClass) -> frozenset[str] | None:

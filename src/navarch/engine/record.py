@@ -71,6 +71,14 @@ class ClaimAllocation(msgspec.Struct, frozen=True):
     """(resource, request, device class, count) of a claim that is yet to be made, for the pod's extended resources."""
 
 
+class ClaimRelease(msgspec.Struct, frozen=True):
+    """A ResourceClaim (`claim` is namespace/name) that loses its devices: no other pod uses it, and the pod `uid` fits on no node that
+    reaches them."""
+
+    claim: str
+    uid: str
+
+
 class TaskRefusal(msgspec.Struct, frozen=True):
     """The text for a pending pod's PodScheduled condition and FailedScheduling event. A Struct for the same reason as `Bind`."""
 
@@ -135,6 +143,7 @@ class CycleRecord(msgspec.Struct):
     evictions: list[Eviction] = msgspec.field(default_factory=list)
     nominations: list[Nomination] = msgspec.field(default_factory=list)
     claims: list[ClaimAllocation] = msgspec.field(default_factory=list)
+    releases: list[ClaimRelease] = msgspec.field(default_factory=list)
     jobs: list[JobDecision] = msgspec.field(default_factory=list)
     queues: list[QueueFigures] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)

@@ -97,6 +97,8 @@ class Session(PluginRunner):
         """Pods handed to binding on each node in this cycle."""
         self.runs_spread = False
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
+        self.run_nodes = 1
+        """How many nodes it took."""
         self.out_of_view: set[int] = set()
         """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
         self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
@@ -305,6 +307,13 @@ class Session(PluginRunner):
             found = self._classes[key] = self._make_class(task, number)
         self._class_of_task[task] = found
         return found
+
+    def share_class(self, tasks: Sequence[int]) -> bool:
+        """Whether these tasks of one job are of one class, by their shapes alone. False: they must be asked one by one."""
+        if self._label_keys is not None or self._told_apart_by:
+            return False
+        shapes = self.shape[tasks]
+        return bool((shapes == shapes[0]).all())
 
     def _make_class(self, task: int, number: int) -> TaskClass:
         shape = self.snapshot.shapes[number]

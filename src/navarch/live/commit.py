@@ -19,6 +19,7 @@ from navarch.live.instructions import (
     EvictPod,
     Instruction,
     NominateNode,
+    ReleaseClaim,
     WriteGroupStatus,
     WriteQueueStatuses,
     WriteRefusal,
@@ -66,6 +67,9 @@ class Commit:
             if decision.job in failed:  # in no class: jobs like it that arrive do not let it be tried again
                 self._queue.add_unschedulable(decision.job, (Event.POLICY_CHANGED,), sum(decision.pods.values()), now)
         self._emit(WriteQueueStatuses(record.queues))
+        for release in record.releases:
+            namespace, _, name = release.claim.partition("/")
+            self._emit(ReleaseClaim(namespace, name, release.uid))
         activated = self._queue.pop_more()
         # Jobs that were tried before these pods were placed or evicted have not seen the change.
         if placed:

@@ -99,6 +99,14 @@ class WriteQueueStatuses(Struct, frozen=True):
     figures: list[QueueFigures]
 
 
+class ReleaseClaim(Struct, frozen=True):
+    """Take the devices from a ResourceClaim that only this pod may use, and that holds it to nodes where it does not fit."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
 class CheckVolumes(Struct, frozen=True):
     """A volume or a claim changed: preparations may have to look at it."""
 
@@ -117,4 +125,5 @@ Instruction = (
     | WriteRefusal
     | WriteQueueStatuses
     | CheckVolumes
+    | ReleaseClaim
 )

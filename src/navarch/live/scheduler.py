@@ -37,7 +37,7 @@ from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
-from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
+from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, ReleaseClaim, StartCycle
 from navarch.live.loop import Loop
 from navarch.live.node_load.feed import NodeLoadFeed
 from navarch.live.ops.cycle_log import CycleLog, log_decisions
@@ -96,6 +96,8 @@ MAX_BINDINGS_AHEAD = 1000
 """Start the next batch of the backlog only while fewer bindings than this have no outcome. The API server needs a second for them."""
 DRAIN_TIMEOUT = 5.0
 """Seconds to wait for answers after the last write was sent."""
+LAST_EVENTS = 0.3
+"""Seconds to wait for events and statuses once every binding has its outcome. The next leader waits for the lease meanwhile."""
 BUSY_BINDINGS = 200
 """While more bindings than this have no outcome, cycles that no event asks for are skipped."""
 
@@ -305,6 +307,7 @@ class Scheduler:
             if self.job_recorder is not None:
                 await self.job_recorder.close()
             await self.preparations.close()
+            await self.device_claims.close()
             await self.hooks.close()
             await self.pool.close()
             await self.client.close()
@@ -392,7 +395,7 @@ class Scheduler:
                 async with asyncio.timeout(self.options.shutdown_timeout):
                     while self.writers.busy() and self.leading:
                         await asyncio.sleep(0.02)
-                await self.pool.drain(1.0)
+                await self.pool.drain(LAST_EVENTS)
             except TimeoutError:
                 log.warning("%d writes were not finished in time", self.writers.busy())
                 self.writers.pause()
@@ -502,6 +505,8 @@ class Scheduler:
             case AbandonPreparation(job=job, reason=reason):
                 self.metrics.gangs_released.inc()
                 self.preparations.give_up(job, reason)
+            case ReleaseClaim(namespace=namespace, name=name, uid=uid) if self.dry_run is None:
+                self.device_claims.release(namespace, name, uid)
             case _ if self.dry_run is None:
                 self.writers.carry_out(instruction)
 

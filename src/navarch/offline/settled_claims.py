@@ -20,6 +20,11 @@ def settle_claims(cluster: Cluster, record: CycleRecord, evicted: Iterable[str],
     gone = set(evicted)
     if gone:
         _give_back(cluster, gone)
+    for release in record.releases:
+        namespace, _, name = release.claim.partition("/")
+        claim_now = cluster.objects.get(RESOURCE_CLAIM, {}).get((namespace, name))
+        if claim_now is not None:
+            cluster.put_object(RESOURCE_CLAIM, namespace, name, {**claim_now, "status": {}})
     slices = slices_by_pool(cluster.objects.get(RESOURCE_SLICE, {}).values()) if record.claims else {}
     classes = cluster.objects.get(DEVICE_CLASS, {})
     for found in record.claims:

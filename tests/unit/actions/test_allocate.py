@@ -101,7 +101,7 @@ def test_roles_have_minimums_where_the_job_covers_them() -> None:
     assert not record.binds, "three workers are enough for the job but a master is missing"
 
 
-def test_what_is_being_released_is_claimed_and_nothing_is_bound_on_it() -> None:
+def test_releasing_resources_are_nominated_and_not_bound() -> None:
     cluster = with_nodes(("a", {"cpu": 2}))
     cluster.put_task(task("leaving", shape(cpu=1), node="a", status=TaskStatus.RELEASING))
     add_job(cluster, "gang", [shape(cpu=1)] * 2, created=0.0)

@@ -67,7 +67,7 @@ def test_a_pod_that_no_node_could_hold_is_told_of_the_nodes_and_not_of_its_queue
     assert reasons(gang(1, "500500m", {"pool": "c"})) == [f"g-0: 0/3 nodes are available: {selector}."]
 
 
-def test_what_the_gang_itself_was_given_for_the_attempt_is_not_what_others_hold() -> None:
+def test_pods_of_the_gang_itself_do_not_count_as_held_by_others() -> None:
     other = {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -48,7 +48,7 @@ def test_a_gang_that_needs_all_its_pods_goes_whole_and_the_other_stays() -> None
     assert sorted(binds(preempted(cluster))) == ["high-0", "high-1"]
 
 
-def test_what_gangs_can_spare_goes_before_whole_gangs() -> None:
+def test_pods_above_the_minimum_are_evicted_before_whole_gangs() -> None:
     cluster = two_gangs(minimum=1)
     add_job(cluster, "high", [shape(cpu=2)] * 2, priority=9)
     assert evicted(preempted(cluster)) == ["low-a-1", "low-b-1"]

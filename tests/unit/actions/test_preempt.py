@@ -101,7 +101,7 @@ def test_pods_that_may_not_be_evicted_and_critical_ones_stay() -> None:
     assert evicted(preempted(cluster)) == ["low-0"]
 
 
-def test_what_is_idle_counts() -> None:
+def test_idle_resources_reduce_the_victims() -> None:
     cluster = with_nodes(("a", {"cpu": 4}))
     add_job(cluster, "low", [shape(cpu=2)], node="a", minimum=0)
     add_job(cluster, "high", [shape(cpu=3)], priority=9)

@@ -35,9 +35,7 @@ def split_all(cluster: Cluster, name: str = "j", semantics: Semantics = STRICT) 
         (4, [(["j-2", "j-1", "j-0"], False)]),
     ],
 )
-def test_what_is_above_the_minimum_is_safe_and_a_gang_below_it_has_nothing_to_lose(
-    minimum: int, bundles: list[tuple[list[str], bool]]
-) -> None:
+def test_safe_bundles_hold_the_pods_above_the_minimum(minimum: int, bundles: list[tuple[list[str], bool]]) -> None:
     cluster = with_nodes(("n", {"cpu": 8}))
     add_job(cluster, "j", [shape(cpu=1)] * 3, node="n", minimum=minimum)
     assert split_all(cluster) == bundles

@@ -46,7 +46,7 @@ def test_a_group_is_a_gang_without_queue_whose_pods_give_its_priority() -> None:
         ("Unknown", "Pending"),
     ],
 )
-def test_its_phase_tells_only_whether_it_has_started(phase: str, expected: str) -> None:
+def test_the_phase_of_a_group_says_only_whether_it_has_started(phase: str, expected: str) -> None:
     job = group({"phase": phase})
     assert job.phase == expected
     assert job.conditions == ((Condition("Scheduled", "True", phase),) if expected != "Pending" else ())

@@ -157,7 +157,7 @@ def test_a_queue_in_its_units() -> None:
     assert (found.parent, found.priority, found.reclaim_min_runtime, found.preempt_min_runtime) == ("dep", 3, 120.0, None)
 
 
-def test_what_a_queue_omits_is_nothing() -> None:
+def test_omitted_fields_of_a_queue_are_zero() -> None:
     found = queue({"resources": {"gpu": {"quota": 1}}})
     assert found.shares["gpu"] == QueueShare(1.0, 0.0, 0.0)
     assert found.shares["cpu"] == QueueShare(0.0, 0.0, 0.0)
@@ -202,7 +202,7 @@ def test_parts_that_cannot_be(annotations: dict[str, str], complaint: str) -> No
         devices_of(pod(annotations))
 
 
-def test_what_others_mean_by_the_same_words_is_left_alone() -> None:
+def test_gpu_annotations_on_pods_of_other_schedulers_are_ignored() -> None:
     assert devices_of(pod({"gpu-memory": "lots"}, spec={"schedulerName": "default-scheduler"})) is None
 
 

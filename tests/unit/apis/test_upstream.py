@@ -68,7 +68,7 @@ def test_a_group_names_its_queue_as_pods_do() -> None:
     assert read({"apiVersion": f"{GROUP}v1alpha2", "kind": "PodGroup", **manifest}).queue == "research"
 
 
-def test_its_own_priority_counts_where_it_has_one() -> None:
+def test_the_groups_own_priority_counts() -> None:
     """Admission resolves the class and writes the value beside it."""
     job = group(**GANG, priorityClassName="high", priority=100)
     assert (job.priority_class, job.default_priority, job.priority_of_tasks) == ("high", 100, False)
@@ -76,7 +76,7 @@ def test_its_own_priority_counts_where_it_has_one() -> None:
 
 
 @pytest.mark.parametrize(("version", "kind"), [("v1alpha2", "PodGroupScheduled"), ("v1beta1", "PodGroupInitiallyScheduled")])
-def test_its_condition_is_what_the_last_cycle_found(version: str, kind: str) -> None:
+def test_the_condition_of_a_group_is_read_as_its_last_reason(version: str, kind: str) -> None:
     said = {"type": kind, "lastTransitionTime": SINCE}
     other = {"type": "DisruptionTarget", "status": "True", "reason": "Preempted", "message": "m", "lastTransitionTime": SINCE}
     waits = group(version, [other, {**said, "status": "False", "reason": "Unschedulable", "message": "no room"}], **GANG)
@@ -110,7 +110,7 @@ def test_its_condition_is_what_the_last_cycle_found(version: str, kind: str) -> 
         ({**GANG, "parentCompositePodGroupName": "p"}, "spec.parentCompositePodGroupName: found 'p', expected nothing: only kube"),
     ],
 )
-def test_what_cannot_be_followed_is_set_aside(spec: dict[str, Any], message: str) -> None:
+def test_unsupported_groups_are_invalid(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(ObjectError) as caught:
         group(**spec)
     assert f"PodGroup team/g: {message}" in str(caught.value)

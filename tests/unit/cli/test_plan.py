@@ -140,7 +140,7 @@ def test_a_plugins_part_of_the_time_is_told_from_a_millisecond_on(policy: str) -
     assert out.getvalue().splitlines()[-1] == "Timings: policy 0.1 ms, drf (open) 12.3 ms, allocate 0.0 ms"
 
 
-def test_what_a_policy_without_a_queue_plugin_placed_is_counted_for_its_queue(policy: str) -> None:
+def test_placements_count_for_their_queue_without_a_queue_plugin(policy: str) -> None:
     result = CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--policy", policy, "-o", "json"])
     queues = {each["queue"]: each["allocated"] for each in json.loads(result.stdout)["cycles"][0]["queues"]}
     assert queues["research"] == {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "4", "pods": "4"}

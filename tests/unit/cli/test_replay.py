@@ -65,7 +65,7 @@ def test_the_json_is_that_of_plan(folder: Path) -> None:
     assert job["minMember"] == 1 and job["reasons"][0]["undoneBy"]
 
 
-def test_what_cannot_be_used_is_said_and_the_rest_is_replayed(folder: Path) -> None:
+def test_unusable_recordings_are_named_and_the_rest_is_replayed(folder: Path) -> None:
     (folder / "cycle-0000000000009-000009.json.gz").write_bytes(b"broken")
     done = replay(folder)
     assert done.exit_code == 2

@@ -44,7 +44,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
         ("more", "unexpected extra argument (more)"),
     ],
 )
-def test_what_cannot_be_used_is_named(arguments: str, said: str, tmp_path: Path) -> None:
+def test_an_unusable_option_is_named(arguments: str, said: str, tmp_path: Path) -> None:
     kubeconfig, file = tmp_path / "config", tmp_path / "file"
     kubeconfig.write_text(KUBECONFIG)
     file.touch()

@@ -78,7 +78,7 @@ def test_a_dry_run_needs_no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         ("--wait --timeout soon", "found 'soon'"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(typed: str, said: str) -> None:
+def test_impossible_values_are_refused(typed: str, said: str) -> None:
     result = CliRunner().invoke(main, ["submit", "--name", "a", "--image", "i", *typed.split()])
     assert result.exit_code == 2 and said in result.output
 

@@ -53,7 +53,7 @@ def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> 
     assert "settled after" in said.splitlines()[-1]
 
 
-def test_what_to_export_holds_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_export_line_holds_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     told = UpCluster(UpOptions(kubeconfig=Path("my cluster")))
     assert told.export == f"export KUBECONFIG='{tmp_path}/my cluster'"

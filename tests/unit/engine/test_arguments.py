@@ -28,7 +28,7 @@ from navarch.engine.arguments import Argument, Arguments, Kind, Reading, WrongKi
         ("mapping", {"a": 1}, "text", {"a": 1}),
     ],
 )
-def test_what_is_read(kind: Kind, value: object, reading: Reading, expected: object) -> None:
+def test_values_of_each_kind_are_read(kind: Kind, value: object, reading: Reading, expected: object) -> None:
     found = read_kind(kind, value, reading)
     assert found == expected and type(found) is type(expected)
 
@@ -51,7 +51,7 @@ def test_what_is_read(kind: Kind, value: object, reading: Reading, expected: obj
         ("int", None, "text"),
     ],
 )
-def test_what_is_refused(kind: Kind, value: object, reading: Reading) -> None:
+def test_values_of_the_wrong_kind_are_refused(kind: Kind, value: object, reading: Reading) -> None:
     with pytest.raises(WrongKind, match=r"^found .*, expected "):
         read_kind(kind, value, reading)
 

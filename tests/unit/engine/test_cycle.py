@@ -150,7 +150,7 @@ def test_a_cycle_leaves_nothing_large_to_the_garbage_collector(name: str) -> Non
 
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("world", WORLDS)
-def test_whatever_a_cluster_contains_is_decided_and_decided_alike(world: Callable[[], Cluster], name: str) -> None:
+def test_random_clusters_are_decided_deterministically(world: Callable[[], Cluster], name: str) -> None:
     first, second = by_preset(world(), name), by_preset(world(), name)
     assert replace(first, timings={}) == replace(second, timings={})
     names = {spec.name for spec in world().snapshot().nodes.specs}

@@ -16,7 +16,7 @@ def world() -> Session:
     return open_session(cluster)
 
 
-def test_what_is_idle_and_what_will_be() -> None:
+def test_idle_and_future_idle_amounts() -> None:
     session = world()
     nodes = session.nodes
     assert nodes.idle[0].tolist() == [4000, 5000, 2000]

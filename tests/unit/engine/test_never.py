@@ -28,7 +28,7 @@ def test_a_gang_that_is_larger_than_the_cluster() -> None:
     assert why([*nodes, *gang(5, 2)]) == "cannot start: needs 10 CPUs, the cluster has 8"
 
 
-def test_what_others_hold_does_not_count() -> None:
+def test_resources_held_by_others_do_not_make_a_job_impossible() -> None:
     assert why([node("n").cpu(4), pod("holds").cpu(4).on("n"), *gang(2, 2)]) == ""
 
 
@@ -66,7 +66,7 @@ def test_a_node_that_is_cordoned_may_come_back() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_what_the_bound_finds_is_proved_impossible(policy: str) -> None:
+def test_jobs_that_never_start_are_proved_impossible_by_explain(policy: str) -> None:
     for seed in range(40, 46):
         world = World(seed, policy)
         session = opened(reading(world.objects, POLICIES[policy]).run)

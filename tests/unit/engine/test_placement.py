@@ -119,7 +119,7 @@ def test_a_view_follows_what_happens_to_nodes_and_forgets_what_was_undone() -> N
     assert view.slots(1).tolist() == [1, 1]
 
 
-def test_what_is_being_released_is_promised_only_when_nothing_is_idle() -> None:
+def test_releasing_resources_are_nominated_only_if_nothing_is_idle() -> None:
     cluster = world((1, 1), 3)
     add_job(cluster, "run", [shape(cpu=1)], node="a")
     session = open_session(cluster, Pack)
@@ -143,7 +143,7 @@ def test_idle_and_released_do_not_add_up_where_they_are_apart() -> None:
         assert view_of(session, "two-0").choose(1) == ([0], True)
 
 
-def test_where_they_are_apart_a_better_node_wins_whether_idle_or_being_released() -> None:
+def test_the_better_node_wins_whether_idle_or_releasing() -> None:
     cluster = with_nodes(("a", {"cpu": 2}), ("b", {"cpu": 9}))
     add_job(cluster, "run", [shape(cpu=9)], node="b")
     add_job(cluster, "wait", [shape(cpu=1)] * 2)

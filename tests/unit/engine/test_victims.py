@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from tests.worlds.small_cluster import add_job, open_session, row_in, shape, task, with_nodes
 
@@ -30,8 +32,8 @@ def world() -> Cluster:
     return cluster
 
 
-def uids(session: Session, mask: object) -> list[str]:
-    return sorted(spec.uid for spec, wanted in zip(session.snapshot.tasks.specs, mask) if wanted and spec is not None)  # type: ignore[call-overload]
+def uids(session: Session, mask: Iterable[object]) -> list[str]:
+    return sorted(spec.uid for spec, wanted in zip(session.snapshot.tasks.specs, mask) if wanted and spec is not None)
 
 
 def test_candidates_of_a_queue() -> None:
@@ -54,7 +56,7 @@ def test_a_task_that_already_leaves_is_no_candidate() -> None:
     assert uids(session, victims.candidates_in_queue(session, session.queues["default"], RUNNING)) == ["mine-1"]
 
 
-def test_what_evicting_could_free_and_where_that_would_be_enough() -> None:
+def test_the_amount_that_eviction_frees_and_the_nodes_where_it_suffices() -> None:
     session = open_session(world())
     mask = victims.candidates_in_queue(session, session.queues["default"], RUNNING)
     freed = victims.freed_at_most(session, mask)

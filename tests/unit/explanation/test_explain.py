@@ -44,7 +44,7 @@ def test_a_finished_job_is_gone() -> None:
     assert explained(objects, "a")["state"] == "gone"
 
 
-def test_what_never_starts_is_proved_impossible_and_still_helped() -> None:
+def test_an_impossible_job_is_proved_impossible_and_gets_advice() -> None:
     answer = explained([node("n").cpu(4), *gang("big", 3, 2)], "big")
     assert answer["state"] == "impossible"
     assert starting(answer, "minMember") == ["minMember 2 instead of 3"]

@@ -65,7 +65,7 @@ def test_a_node_tells_what_is_free_but_of_no_use() -> None:
     assert refused == {"default/gpu": ["Insufficient nvidia.com/gpu"], "default/wants": ["Insufficient cpu"]}
 
 
-def test_what_no_waiting_pod_asks_for_is_not_called_useless() -> None:
+def test_resources_that_no_waiting_pod_requests_are_not_called_useless() -> None:
     objects = [node("n").cpu(4).gpu(2), pod("a").gpu(1).on("n"), pod("wants").gpu(2)]
     found = explain_node(reading(objects).run, "n").to_dict()
     assert found["free"]["cpu"] == "4" and found["useless"] == {"nvidia.com/gpu": "1"}

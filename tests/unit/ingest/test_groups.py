@@ -80,7 +80,7 @@ def test_minimum_from_annotation_or_a_budget_of_the_same_controller() -> None:
     assert [job.min_member for job in groups.remove_budget("default", "p")] == [1]
 
 
-def test_what_a_cycle_said_is_remembered() -> None:
+def test_the_phase_written_by_a_cycle_is_kept() -> None:
     groups = ShadowGroups(Settings(), {})
     first = task(pod("a"))
     groups.put(first)

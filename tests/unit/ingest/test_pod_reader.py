@@ -53,7 +53,7 @@ def admitted(manifest: dict[str, Any], **classes: int) -> TaskSpec:
         (pod("a").on("n").phase("Unknown"), TaskStatus.UNKNOWN),
     ],
 )
-def test_where_a_pod_stands(manifest: PodBuilder, status: TaskStatus) -> None:
+def test_the_node_and_status_of_a_pod(manifest: PodBuilder, status: TaskStatus) -> None:
     assert read(manifest).status == status
 
 
@@ -179,7 +179,7 @@ def test_node_affinity_and_selector() -> None:
     )
 
 
-def test_what_volcano_users_write_on_pods() -> None:
+def test_volcanos_annotations_of_pods() -> None:
     task = read(pod("a").role("ps").priority(7).annotate("volcano.sh/task-priority", "9").label("volcano.sh/preemptable", "false"))
     assert (task.role, task.priority, task.pod_priority, task.preemptable) == ("ps", 9, 7, False)
     annotated = pod("a").label("volcano.sh/preemptable", "false").preemptable(True)

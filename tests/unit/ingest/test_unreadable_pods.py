@@ -212,7 +212,7 @@ def test_one_in_a_list_counts_and_goes_with_the_next_list() -> None:
 @pytest.mark.parametrize(
     ("beside", "saved"), [(b"[" * 5000 + b"]" * 5000, True), (b"1e400", False)], ids=["nested too deep", "a number beyond all numbers"]
 )
-def test_whatever_stands_beside_what_is_wrong_with_it_the_others_are_read(beside: bytes, saved: bool) -> None:
+def test_an_invalid_pod_is_identified_whatever_else_it_holds(beside: bytes, saved: bool) -> None:
     scene = Scene()
     raw = b'{"metadata":{"name":"odd"},"spec":{"nodeName":"n1","priority":"high","beside":' + beside + b"}}"
     item = scene.decoder.item(msgspec.Raw(raw))

@@ -84,7 +84,7 @@ def test_a_gang_that_was_seen_whole_is_left_alone(loss: Callable[[Scene], None])
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_its_pods_tell_a_successor(loss: Callable[[Scene], None]) -> None:
+def test_marks_on_the_pods_tell_the_next_leader(loss: Callable[[Scene], None]) -> None:
     scene = Scene()
     loss(scene)
     scene.look()
@@ -259,7 +259,7 @@ def test_what_a_group_said_before_its_minimum_was_raised_with_no_scheduler_there
     assert (scene.look() == []) is whole
 
 
-def test_what_a_group_says_later_counts_no_more() -> None:
+def test_a_group_status_counts_only_when_a_term_starts() -> None:
     """The phase may lag behind the pods: a gang all of whose pods went a moment ago still says that it runs."""
     made: ClusterCache = Scene(minimum=2).cache
     released = list[str]()

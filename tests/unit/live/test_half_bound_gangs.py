@@ -33,7 +33,7 @@ def younger(name: str) -> Pod:
     return replace(found, metadata=replace(found.metadata, creation_timestamp=datetime(2026, 1, 1, 0, 0, 20, tzinfo=UTC)))
 
 
-def test_it_is_released_when_its_time_is_over() -> None:
+def test_a_half_bound_gang_is_released_after_the_time_out() -> None:
     released = list[tuple[str, list[TaskSpec]]]()
     gangs = HalfBoundGangs(half_bound(), lambda job, tasks, now: released.append((job, tasks)), 10.0)
     for now in (100.0, 105.0):
@@ -60,7 +60,7 @@ def test_a_member_that_is_made_anew_meanwhile_does_not_make_it_a_gang_that_was_w
     assert released == ["default/g"] * 2
 
 
-def test_it_is_released_if_the_member_it_waits_for_is_deleted() -> None:
+def test_a_half_bound_gang_is_released_if_its_waiting_member_is_deleted() -> None:
     released, made = list[tuple[str, list[str]]](), half_bound()
     gangs = HalfBoundGangs(made, lambda job, tasks, now: released.append((job, [task.name for task in tasks])), 10.0)
     gangs.check(100.0)
@@ -170,7 +170,7 @@ def test_the_time_out_starts_again_with_the_lead() -> None:
 
 
 @pytest.mark.parametrize("bound", [("a",), ()], ids=["one is bound", "none is"])
-def test_what_is_prepared_for_a_member_is_waited_for_as_long_as_it_gets_on(bound: tuple[str, ...]) -> None:
+def test_a_preparation_is_waited_for_while_it_advances(bound: tuple[str, ...]) -> None:
     """A preparation may last for ten minutes; a gang without a bound pod may take them."""
     made, _ = cache()
     made.put(group("g", 2))

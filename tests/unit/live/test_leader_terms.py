@@ -105,7 +105,7 @@ async def test_promises_and_phases_of_an_earlier_term_give_way_to_what_the_objec
     assert seen(scene.cache) == ("", "Pending")
 
 
-async def test_what_was_written_in_an_earlier_term_is_written_again_where_it_may_have_changed() -> None:
+async def test_statuses_of_an_earlier_term_are_written_again() -> None:
     scene = Scene()
     put(scene.cache, pod("a"))
     scene.cache.put(QueueSpec("root", dialect="volcano", state="Open"))

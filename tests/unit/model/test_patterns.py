@@ -21,7 +21,7 @@ def test_nested_repetition_takes_linear_time() -> None:
 
 
 @pytest.mark.parametrize("text", ["(", "(?=a)", "a{1001}", "(a{1000}){1000}", "\\1", "\ud800"])
-def test_what_is_not_a_pattern_is_refused(text: str) -> None:
+def test_an_invalid_pattern_is_refused(text: str) -> None:
     with pytest.raises(PatternError, match=r"."):
         compile_pattern(text)
 

@@ -19,7 +19,7 @@ def take(*objects: dict[str, Any], **settings: Any) -> Inventory:
     return Inventory(documents, Settings(**settings))
 
 
-def test_what_depends_on_others_is_resolved_in_any_order() -> None:
+def test_objects_that_depend_on_others_are_resolved_in_any_order() -> None:
     objects: list[dict[str, Any]] = [
         pod("a", "prod").in_group("g").priority_class("high"),
         pod("b", "prod").owned_by("Job", "j"),

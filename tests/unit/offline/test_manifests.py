@@ -76,7 +76,7 @@ def test_a_broken_document_is_told_with_its_line_and_those_before_it_are_kept() 
     assert found[1].source.startswith("f document 2 line ")
 
 
-def test_what_is_no_object() -> None:
+def test_documents_that_are_no_objects() -> None:
     (found,) = read_text("just text", "f")
     assert isinstance(found, ObjectError) and found.found == "'just text'" and found.source == "f document 1"
 
@@ -112,7 +112,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         (f"a: {'9' * 5000}", "Exceeds the limit"),
     ],
 )
-def test_what_yaml_may_not_hold(text: str, said: str) -> None:
+def test_values_that_yaml_may_not_hold(text: str, said: str) -> None:
     (found,) = read_text(text, "f")
     assert isinstance(found, ObjectError) and said in found.expected
 

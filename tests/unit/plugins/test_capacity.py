@@ -260,7 +260,7 @@ def test_without_a_root_strict_mode_imagines_one() -> None:
 
 
 @pytest.mark.parametrize(("compat", "refused"), [("strict", False), ("volcano", True)])
-def test_what_the_root_does_not_name_is_free_in_strict_mode(compat: str, refused: bool) -> None:
+def test_resources_that_the_root_does_not_name_are_unlimited_in_strict_mode(compat: str, refused: bool) -> None:
     world = World().node("n", cpu=9, memory="9Gi", gpu=1).queue("root", capability={"cpu": 5}).queue("a")
     session = world.job("x", "a").pods("x", gpu=1).session(Capacity, switches=TREE, compat=compat)
     assert isinstance(ask(session, "x"), Reason) is refused

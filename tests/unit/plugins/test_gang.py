@@ -143,7 +143,7 @@ def offered(kind: type[Gang], minimum: int, running: int) -> int:
     ("minimum", "running", "strict", "kube_batch"),
     [(0, 3, 3, 3), (1, 3, 2, 3), (1, 1, 0, 1), (2, 2, 0, 0), (2, 3, 1, 3), (3, 2, 0, 0)],
 )
-def test_what_a_gang_can_lose(minimum: int, running: int, strict: int, kube_batch: int) -> None:
+def test_the_pods_that_a_gang_can_lose(minimum: int, running: int, strict: int, kube_batch: int) -> None:
     assert offered(Gang, minimum, running) == strict
     assert offered(KubeBatchGang, minimum, running) == kube_batch
 
@@ -173,7 +173,7 @@ def test_a_gang_that_waits_is_told_what_it_lacks() -> None:
         (3, 1, "cannot start", "1/3 tasks in gang unschedulable"),
     ],
 )
-def test_what_is_lacking_is_not_put_over_what_there_is_unless_asked_for(pods: int, minimum: int, ours: str, theirs: str) -> None:
+def test_the_counts_in_the_message_of_a_gang_that_does_not_fit(pods: int, minimum: int, ours: str, theirs: str) -> None:
     cluster = with_nodes(("n", {"cpu": 1}))
     add_job(cluster, "gang", [shape(cpu=2)] * pods, minimum=minimum)
     for semantics, told in ((STRICT, ours), (Semantics(refusals_tell_all=False), theirs)):

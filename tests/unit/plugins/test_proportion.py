@@ -28,7 +28,7 @@ def two_queues(**right: object) -> World:
     return world.queue("left").queue("right", **right).job("a", "left").job("b", "right")
 
 
-def test_what_one_queue_does_not_want_goes_to_the_other() -> None:
+def test_the_unused_share_of_a_queue_goes_to_the_other() -> None:
     session = two_queues().pods("a", 2, cpu=1).pods("b", 20, cpu=1).session(Proportion)
     assert deserved(session, "left")["cpu"] == 2000
     assert deserved(session, "right")["cpu"] == 10000

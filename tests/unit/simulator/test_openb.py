@@ -88,7 +88,7 @@ def test_a_list_without_times_is_read(tmp_path: Path) -> None:
         (",1000,1024,1,1000,,,,,,", "line 6 name: found nothing, expected the name of a pod"),
     ],
 )
-def test_what_is_wrong_names_line_and_field(pods: Path, line: str, words: str) -> None:
+def test_mistakes_name_line_and_field(pods: Path, line: str, words: str) -> None:
     pods.write_text(PODS + line + "\n")
     with pytest.raises(TraceError) as error:
         read_trace(f"openb:{pods}")

@@ -104,7 +104,7 @@ def test_the_same_seed_gives_the_same_times() -> None:
     assert one == two != other
 
 
-def test_what_runs_or_never_starts_has_no_start_time() -> None:
+def test_running_and_impossible_jobs_have_no_start_time() -> None:
     assert navarch.explain(objects(), "runs", now=NOW).eta_reason == "it runs"
     big = [*objects(), pod_group("big", 9), *(pod(f"big-{number}").gpu(4).in_group("big") for number in range(9))]
     assert navarch.explain(big, "big", now=NOW, seconds=600).eta_reason == "it does not start on the empty cluster"

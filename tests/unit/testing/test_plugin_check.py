@@ -220,7 +220,7 @@ def test_a_filter_that_reads_queues_says_so_first() -> None:
     assert check_plugin(reading(Scope.GLOBAL, others, lambda session: session.distinguish_queues())) == []
 
 
-def test_what_is_read_of_pods_is_not_static() -> None:
+def test_a_static_filter_that_reads_pods_is_reported() -> None:
     told = check_plugin(reading(Scope.STATIC, spot, lambda session: session.distinguish_labels(["tier"])))
     assert told == [
         "reads (static) reads the label 'tier' of pods, but static answers are kept for all pods of a shape: its scope is row"

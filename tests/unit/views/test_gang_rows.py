@@ -82,7 +82,7 @@ def test_a_queue_that_does_not_exist_is_named() -> None:
     assert (row.name, row.queue, row.why) == ("lost", "nowhere", 'the queue "nowhere" does not exist')
 
 
-def test_what_was_said_of_a_gang_before_it_started_is_not_why_its_further_pods_wait() -> None:
+def test_the_reason_from_before_a_gang_started_is_not_shown_for_later_pods() -> None:
     annotations = {"scheduling.k8s.io/group-name": "g"}
     old = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "2/1 tasks in gang unschedulable"}
     members = [pod("a", "n1"), pod("b", "n1"), pod("c"), pod("d")]

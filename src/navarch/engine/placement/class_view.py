@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -35,9 +36,31 @@ _LADDER = 32
 _FIRST_STEPS = 3
 """Steps computed for all candidates together once a run turns out to spread."""
 _UNREAD = 64
-"""Entries of the change log that are read one by one, because most name few rows."""
+"""Entries of the change log, and rows that they name, that are read one by one."""
 _LOOK = 4
 """A run that needs more distinct nodes than this spreads."""
+_SPARSE = 64
+"""Rows are few if they are fewer than one in this many nodes."""
+
+
+def _best_first(total: FloatArray) -> Iterator[tuple[float, int]]:
+    """The best nodes, each with its negated score. A node that was given has no score any more."""
+    while True:
+        row = int(total.argmax())
+        best = float(total[row])
+        if best == WORST:
+            return
+        total[row] = WORST
+        yield -best, row
+
+
+def _distinct(rows: Rows, size: int) -> Rows:
+    """Each row once, ascending. A flag a node is quicker than sorting where many rows are named."""
+    if len(rows) * _SPARSE < size:
+        return np.unique(rows)
+    named = np.zeros(size, dtype=bool)
+    named[rows] = True
+    return np.flatnonzero(named)
 
 
 class ClassView:
@@ -115,13 +138,13 @@ class ClassView:
         free = at.allocatable[dims] - at.used[dims]
         if self._claimable is not None:
             need = np.where(self._claimable & (at.allocatable[dims] == 0), _FITS, need)
-        idle: BoolArray = np.all(need <= free, axis=0)
+        idle: BoolArray = np.logical_and.reduce(need <= free, axis=0)
         if self.session.semantics.releasing_is_apart:
             future: BoolArray = idle | np.all(need <= at.releasing[dims] - at.pipelined[dims], axis=0)
         else:
             free += at.releasing[dims]
             free -= at.pipelined[dims]
-            future = np.all(need <= free, axis=0)
+            future = np.logical_and.reduce(need <= free, axis=0)
         if self.devices is not None:
             idle &= self.devices.fits(task, at.idle, rows)
             future &= self.devices.fits(task, at.future_idle, rows)
@@ -144,7 +167,7 @@ class ClassView:
         if self.read == len(log):
             return
         unread, self.read = log[self.read :], len(log)
-        if look_ahead and self._foretells and len(unread) <= _UNREAD:
+        if look_ahead and self._foretells and len(unread) <= _UNREAD and sum(map(len, unread)) <= _UNREAD:
             few = {row for part in unread for row in part.tolist()}
             answers = self._foretell(few) if len(few) <= FEW else []
             if answers:
@@ -153,7 +176,7 @@ class ClassView:
                 return
             if answers is None:
                 self._foretells = False
-        rows = unread[0] if len(unread) == 1 else np.unique(np.concatenate(unread))
+        rows = unread[0] if len(unread) == 1 else _distinct(np.concatenate(unread), len(nodes))
         at = nodes.at(rows)
         self._put(rows, *self.judge(at))
         for number, scorer in enumerate(self.normalised):
@@ -421,6 +444,7 @@ class ClassView:
             elif self._was_extreme(row):
                 break  # the feasible set lost an extreme: normalised scores must be combined again
         self.session.runs_spread = len(taken) * _FIRST_STEPS > len(chosen) and len(taken) > 1
+        self.session.run_nodes = max(1, len(taken))
         return chosen
 
     def _apart(self, total: FloatArray, count: int, closing: list[tuple[Rows, int]]) -> list[int]:
@@ -443,14 +467,21 @@ class ClassView:
     def _untouched(
         self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool, ladders: dict[int, list[float | None]]
     ) -> Iterator[tuple[float, int]]:
-        """Nodes best first. The first few are found one by one; if a run needs more, it spreads, and all are sorted."""
-        for _ in range(0 if self.session.runs_spread else _LOOK):
-            row = int(total.argmax())
-            best = float(total[row])
-            if best == WORST:
+        """Nodes best first. The first few are found one by one; if a run needs more, it spreads, and all are sorted. The ladders of as
+        many nodes as the last run took are computed together: the cost is that of one."""
+        together = min(self.session.run_nodes, _LOOK)
+        looks = 0 if self.session.runs_spread else _LOOK
+        while looks:
+            looks -= together
+            found = list(islice(_best_first(total), together))
+            if together > 1 and found:
+                rows = np.array([row for _, row in found])
+                start = np.zeros(len(rows), dtype=np.int64)
+                ladders.update(zip(rows.tolist(), self._ladders(rows, start, _LADDER, pipelined, extra)))
+            yield from found
+            if len(found) < together:
                 return
-            total[row] = WORST
-            yield -best, row
+            together = 1
         rows = best_rows(total, count)
         rows = rows[np.lexsort((rows, -total[rows]))]
         start = np.zeros(len(rows), dtype=np.int64)

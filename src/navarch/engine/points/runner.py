@@ -8,7 +8,7 @@ every order is total.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -162,14 +162,19 @@ class PluginRunner:
             return rows
         columns = self.snapshot.tasks
         numbers = columns.index[rows].tolist() if self.semantics.numbers_in_names_order_tasks else [-1] * len(rows)
-        plugins = self.implementing(TaskOrder)
-        by_plugins = [tuple(p.task_order(t) for p in plugins) for t in rows] if plugins else [()] * len(rows)
-        keys = list(zip(by_plugins, numbers, columns.created[rows].tolist(), (self.task(t).uid for t in rows)))
-        if numbers and min(numbers) < 0 <= max(numbers):  # only some names end in a number: pairs decide how to compare
+        by_plugins = [list(map(plugin.task_order, rows)) for plugin in self.implementing(TaskOrder)]
+        if min(numbers) < 0 <= max(numbers):  # only some names end in a number: pairs decide how to compare
+            firsts: Iterable[Any] = zip(*by_plugins) if by_plugins else [()] * len(rows)
+            keys = list(zip(firsts, numbers, columns.created[rows].tolist(), (self.task(t).uid for t in rows)))
             compare = cmp_to_key(_compare_tasks)
             order = sorted(range(len(rows)), key=lambda i: compare(keys[i]))
         else:
-            order = sorted(range(len(rows)), key=keys.__getitem__)
+            # What all tasks share does not order them. Where each has a number of its own, as the pods of a gang have, nothing after
+            # the number does.
+            telling = [column for column in (*by_plugins, numbers) if column.count(column[0]) != len(rows)]
+            if len(set(numbers)) < len(rows):
+                telling += [columns.created[rows].tolist(), [self.task(t).uid for t in rows]]
+            order = sorted(range(len(rows)), key=list(zip(*telling)).__getitem__)
         return [rows[i] for i in (reversed(order) if reverse else order)]
 
     def tasks_by_age(self, tasks: Sequence[int]) -> list[int]:

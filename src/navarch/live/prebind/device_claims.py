@@ -13,6 +13,7 @@ when the last pod has ended. Without it they would be held for as long as the cl
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 import uuid
@@ -93,6 +94,8 @@ class DeviceClaims:
         self._client = client
         self._cache = cache
         self._uses: dict[str, list[_Use]] = {}
+        self.releasing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """(namespace, name) of claims that lose their devices."""
 
     def wants(self, uid: str) -> bool:
         return uid in self._uses
@@ -156,6 +159,28 @@ class DeviceClaims:
                 continue
             except KubeError as error:
                 log.warning("resource claim %s/%s stays reserved: %s", use.namespace, use.name, error)
+
+    def release(self, namespace: str, name: str, uid: str) -> None:
+        """Start to take the devices from a claim that at most this pod uses."""
+        if (namespace, name) not in self.releasing:
+            task = asyncio.get_running_loop().create_task(self._release(_Use(namespace, name, None), uid))
+            self.releasing[namespace, name] = task
+            task.add_done_callback(lambda _: self.releasing.pop((namespace, name), None))
+
+    async def _release(self, use: _Use, uid: str) -> None:
+        try:
+            await self._change(use, lambda claim: _released(claim, uid))
+        except NotFound:
+            return
+        except Exception as error:
+            # No task awaits this. The pod asks again with its next attempt.
+            log.warning("resource claim %s/%s keeps its devices: %s", use.namespace, use.name, error)
+
+    async def close(self) -> None:
+        tasks = list(self.releasing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def done(self, bind: AssumedBind) -> None:
         # The overlay goes by itself as soon as the watch shows the allocation.
@@ -275,6 +300,16 @@ def _unused(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str,
     if not users and (use.allocation is not None or use.failed):
         status.pop("allocation", None)
         status.pop("devices", None)
+    return status
+
+
+def _released(claim: Mapping[str, Any], uid: str) -> dict[str, Any] | None:
+    """The status without devices; None: the claim has none, or another pod uses them by now."""
+    status = dict(claim.get("status") or {})
+    if not status.get("allocation") or any(user.get("uid") != uid for user in status.get("reservedFor") or ()):
+        return None
+    for field in ("allocation", "devices", "reservedFor"):
+        status.pop(field, None)
     return status
 
 

@@ -47,24 +47,26 @@ class BalancedAllocation(NodeScorer):
         parts = [amounts(self.session, task, at, name, defaulted=False) for name in self.names]
         found = [part for part in parts if part is not None]
         size = at.requested.shape[1]
-        after = _evenness(found, size, pod=True)
+        everywhere = all(bool(part.takes_part.all()) for part in found)
+        after = _evenness(found, size, everywhere, pod=True)
         if not self.by_change:
             return after.astype(float)
-        return (50 + (50 + after - _evenness(found, size, pod=False)) // 2).astype(float)
+        return (50 + (50 + after - _evenness(found, size, everywhere, pod=False)) // 2).astype(float)
 
 
-def _evenness(parts: list[Amounts], size: int, *, pod: bool) -> IntArray:
-    """Truncated 100 * (1 - deviation) of the fractions, each capped at 1, with or without the pod."""
+def _evenness(parts: list[Amounts], size: int, everywhere: bool, *, pod: bool) -> IntArray:
+    """Truncated 100 * (1 - deviation) of the fractions, each capped at 1, with or without the pod. `everywhere`: each resource takes
+    part on every node."""
     fractions = []
     for part in parts:
         used = part.used + part.asked if pod else part.used
-        capacity = part.capacity if part.takes_part.all() else np.where(part.takes_part, part.capacity, 1)
+        capacity = part.capacity if everywhere else np.where(part.takes_part, part.capacity, 1)
         fraction = np.minimum(1.0, used / capacity)
         fractions.append((part.takes_part, fraction))
     if len(fractions) == 2:
         (one, first), (two, second) = fractions
         gap = np.abs(first - second) / 2
-        even: IntArray = ((1 - np.where(one & two, gap, 0.0)) * 100).astype(np.int64)
+        even: IntArray = ((1 - (gap if everywhere else np.where(one & two, gap, 0.0))) * 100).astype(np.int64)
         return even
     count = np.zeros(size, dtype=np.int64)
     total = np.zeros(size)

@@ -92,7 +92,7 @@ def test_an_elastic_job_gives_its_surplus_first(policy: str) -> None:
     assert [each["pod"] for each in found["nominations"]] == ["ns/j-0"]
 
 
-def test_what_is_promised_is_kept_to_in_the_next_cycle() -> None:
+def test_nominations_are_kept_in_the_next_cycle() -> None:
     running = [pod(f"r{i}-0", f"r{i}", gpus=1, on="n") for i in range(2)]
     groups = [group(f"r{i}", "a", age=9 - i) for i in range(2)]
     objects = (node("n"), *TREE, *groups, *running, group("j", "b"), pod("j-0", "j", gpus=1))
@@ -150,7 +150,7 @@ def test_a_pod_whose_node_is_gone_is_no_victim_and_makes_no_room(policy: str) ->
 
 
 @pytest.mark.parametrize("policy", ["kai", "strict"])
-def test_what_is_left_of_a_broken_gang_goes_and_what_stands_nowhere_is_let_be(policy: str) -> None:
+def test_running_pods_of_a_broken_gang_are_evicted_and_pending_ones_stay(policy: str) -> None:
     broken = group("r", "a", least=3, age=9)
     broken["metadata"]["annotations"] = {"kai.scheduler/stale-podgroup-timestamp": "2025-12-31T23:00:00Z"}
     running = [pod("r-0", "r", gpus=1, on="n"), pod("r-1", "r", gpus=1, on="gone")]

@@ -38,7 +38,7 @@ def test_over_the_limit_of_its_queue() -> None:
     assert only(objects) == [(text, BOUNDS)]
 
 
-def test_what_cannot_be_preempted_stays_within_quota() -> None:
+def test_non_preemptible_jobs_stay_within_quota() -> None:
     objects = [*CLUSTER, *TEAMS, group("new", 2, preemptibility="non-preemptible"), *workers("new", 2)]
     text = (
         "Non-preemptible workload is over quota. Workload requested 16 GPUs, but vision quota is 8 GPUs, while 0 GPUs are already "

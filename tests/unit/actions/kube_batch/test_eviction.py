@@ -31,7 +31,7 @@ def preempted(cluster: Cluster) -> CycleRecord:
     return decided(cluster, "preempt", [KubeBatchPriority, KubeBatchGang, Conformance])
 
 
-def test_what_is_idle_does_not_count() -> None:
+def test_idle_resources_do_not_reduce_the_victims() -> None:
     cluster = with_nodes(("a", {"cpu": 4}))
     add_job(cluster, "low", [shape(cpu=2)], node="a", minimum=1)
     add_job(cluster, "high", [shape(cpu=3)], priority=9)

@@ -54,7 +54,7 @@ def test_a_gang_starts_with_its_minimum_and_the_others_wait() -> None:
     assert said(plan, "c") == "0/1 nodes are available: 1 Insufficient cpu."
 
 
-def test_what_a_gang_gives_back_goes_to_the_next_pod() -> None:
+def test_resources_that_a_failed_gang_gives_back_go_to_the_next_pod() -> None:
     first, second = member("a", "g", priority=9), member("b", "g", priority=9)
     plan = decided(node("n1").cpu("1"), group("g", 2), first, second, pod("single").cpu("1"))
     assert bound(plan) == ["single"]

@@ -66,7 +66,7 @@ def test_the_profile_decides_whether_its_pods_preempt() -> None:
         assert [eviction.pod for eviction in plan.records[0].evictions] == leaving, name
 
 
-def test_what_profiles_want_in_the_same_way_exists_once() -> None:
+def test_equal_plugins_of_profiles_are_shared() -> None:
     registry = installed()
     session = Session(Cluster().snapshot(), load(SPREAD_OR_PACK, registry.catalogue()), registry, now=0.0)
     names = [plugin.name for plugin in session.plugins]

@@ -32,5 +32,5 @@ def test_pods_that_have_not_started_are_evicted_before_running_ones() -> None:
     assert left({"a": None, "b": 10.0, "c": 20.0, "d": None}, 2) == {"a", "d"}
 
 
-def test_of_equals_that_began_together_the_last_by_name_goes() -> None:
+def test_among_equal_pods_the_last_by_name_is_evicted() -> None:
     assert left({"c": 20.0, "z": 10.0, "a": 20.0, "d": 20.0, "b": 20.0}, 2) == {"c", "d"}

@@ -43,7 +43,7 @@ def test_memory_and_cores_may_be_requests_and_the_number_is_a_limit() -> None:
 
 
 @pytest.mark.parametrize("number", ["1500m", "-1", "many"])
-def test_what_is_no_whole_number_counts_as_none(number: str) -> None:
+def test_a_request_that_is_no_whole_number_counts_as_none(number: str) -> None:
     assert asked({N: number}) == CardRequest((VgpuRequest(0, 0, 0),))
 
 

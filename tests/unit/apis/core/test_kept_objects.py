@@ -30,13 +30,13 @@ def slice_of(**device: Any) -> dict[str, Any]:
         ("PersistentVolumeClaim", {"spec": {"accessModes": "ReadWriteOnce"}}, "spec.accessModes", "'ReadWriteOnce'"),
     ],
 )
-def test_what_is_of_the_wrong_type_is_told_with_its_field(kind: str, fields: dict[str, Any], path: str, found: str) -> None:
+def test_a_field_of_the_wrong_type_is_named(kind: str, fields: dict[str, Any], path: str, found: str) -> None:
     with pytest.raises(ObjectError) as caught:
         check({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, **fields}, kind)
     assert (caught.value.kind, caught.value.name, caught.value.path, caught.value.found) == (kind, "x", path, found)
 
 
-def test_what_is_right_in_either_version_passes() -> None:
+def test_valid_objects_of_either_version_pass() -> None:
     new = slice_of(attributes={"m": {"int": 80}, "f": {"bool": True}}, capacity={"memory": {"value": "80Gi"}})
     old = slice_of(basic={"attributes": {"m": {"string": "a"}}, "capacity": {"memory": "80Gi"}})
     for spec in (new, old):

@@ -122,7 +122,7 @@ def test_an_unreadable_amount_is_unknown(found: dict[str, Any]) -> None:
         None,
     ],
 )
-def test_of_a_pod_without_a_node_or_a_name_nothing_is_read(found: Any) -> None:
+def test_a_pod_without_a_node_or_a_name_is_not_read_in_part(found: Any) -> None:
     assert read_partial_pod(msgspec.json.encode(found), WHY) is None
 
 

@@ -38,7 +38,7 @@ def test_a_class_is_told_once_with_all_requests_that_name_it_and_before_the_clai
     ]
 
 
-def test_of_alternatives_the_chosen_one_counts() -> None:
+def test_the_settings_of_the_chosen_alternative_count() -> None:
     requests = [
         {"name": "r", "firstAvailable": [{"name": "big", "deviceClassName": "gpu"}, {"name": "few", "deviceClassName": "small"}]}
     ]

@@ -65,7 +65,7 @@ def test_the_owner_decides(
     assert job.queue == "default-queue"
 
 
-def test_what_serves_is_not_preempted_unless_it_says_so() -> None:
+def test_inference_workloads_are_not_preemptible_by_default() -> None:
     deployed = {"pod-template-hash": "5c"}
     serving = job_of(("ReplicaSet", "w-5c"), deployed)
     assert (serving.priority, serving.preemptable) == (125, False)

@@ -34,7 +34,7 @@ def check(*arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_what_will_run(conf: Path) -> None:
+def test_the_output_lists_the_actions_and_plugins(conf: Path) -> None:
     code, out, _ = check(str(conf))
     assert code == 0
     assert out.startswith(f"{conf}: read strict, because it names no compat")
@@ -141,7 +141,7 @@ def run_check(*arguments: str) -> Result:
     return CliRunner().invoke(policy, ["check", *arguments])
 
 
-def test_what_stops_a_newcomer_is_one_line_each(tmp_path: Path) -> None:
+def test_common_mistakes_are_one_line_each(tmp_path: Path) -> None:
     files = {
         "binary.conf": bytes(range(128, 256)),
         "tab.conf": b"actions: allocate\ntiers:\n- plugins:\n\t- name: gang\n",
@@ -158,7 +158,7 @@ def test_what_stops_a_newcomer_is_one_line_each(tmp_path: Path) -> None:
     assert "line 4, tiers[0].plugins[0].nmae: unknown key 'nmae': did you mean 'name'?" in said["nmae.conf"]
 
 
-def test_of_many_mistakes_a_hundred_are_told_and_the_rest_counted(tmp_path: Path) -> None:
+def test_at_most_a_hundred_mistakes_are_shown(tmp_path: Path) -> None:
     file = tmp_path / "many.conf"
     file.write_text("actions: allocate\ntiers:\n- plugins:\n" + "".join(f"  - name: nope{n}\n" for n in range(500)))
     found = run_check(str(file))
@@ -168,7 +168,7 @@ def test_of_many_mistakes_a_hundred_are_told_and_the_rest_counted(tmp_path: Path
     assert (len(plain["mistakes"]), plain["mistakeCount"]) == (100, 500)
 
 
-def test_what_is_skipped_comes_first_and_warnings_may_fail_a_pipeline(tmp_path: Path) -> None:
+def test_skipped_plugins_come_first_and_warnings_may_fail_a_pipeline(tmp_path: Path) -> None:
     file = tmp_path / "volcano.conf"
     plugins = "  - {name: gang, arguments: {nonsense: 1}}\n  - name: their-own\n"
     file.write_text(f"compat: volcano\nactions: enqueue, allocate\ntiers:\n- plugins:\n{plugins}")

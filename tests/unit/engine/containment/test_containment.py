@@ -185,7 +185,7 @@ class BadOpen(Plugin):
         return None
 
 
-def test_what_no_job_is_to_blame_for_ends_the_cycle_with_a_name() -> None:
+def test_an_error_without_a_job_ends_the_cycle_and_names_the_plugin() -> None:
     with pytest.raises(CycleFailed, match=r"^plugin bad-open \(test_containment.py:\d+\) failed: OSError: no such table$"):
         run(world("a"), BadOpen)
 

@@ -22,7 +22,7 @@ def test_a_column_cannot_be_written(name: str) -> None:
         column[:, 0] += 1
 
 
-def test_what_is_placed_shows_in_the_columns() -> None:
+def test_placements_show_in_the_columns() -> None:
     nodes = state()
     request, footprint = np.full(len(nodes.used), 3, dtype=np.int64), np.ones(2, dtype=np.int64)
     nodes.place(np.array([1], dtype=np.intp), np.array([2]), request, footprint, 1, pipelined=False)

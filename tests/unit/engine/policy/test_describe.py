@@ -74,6 +74,6 @@ def test_compat_changes_the_words() -> None:
     assert report()["departures"] == [] and len(volcano["departures"]) > 5
 
 
-def test_it_is_json() -> None:
+def test_the_description_is_json() -> None:
     for name in ("navarch", "volcano", "kai", "kube-scheduler"):
         assert json.loads(json.dumps(describe(preset(name, CATALOGUE), CATALOGUE)))["source"] == name

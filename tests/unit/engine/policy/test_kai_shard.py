@@ -98,7 +98,7 @@ def test_usage_is_read_from_the_prometheus_of_the_config(prometheus: dict[str, A
     assert found.usage["connectionString"] == address
 
 
-def test_what_has_no_effect_is_named_with_its_place() -> None:
+def test_fields_without_effect_are_named_with_their_path() -> None:
     objects = shard(goMemLimit="1Gi", args={"qps": "100"}, novelty=1), config(binder={"replicas": 2}, **{"global": {"jsonLog": True}})
     assert [text.partition(": ")[0] for text in read(*objects).warnings] == [
         "line 6, items[0].spec.goMemLimit",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,9 @@ from navarch.installed import installed
 from navarch.offline.plan import plan
 
 SOURCES = Path(navarch.__file__).parent
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+FIELD = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
 
 
 @cache
@@ -91,7 +96,7 @@ def test_every_parameter_is_read_or_said_to_have_no_effect() -> None:
     assert silent == []
 
 
-def test_what_has_no_effect_says_why() -> None:
+def test_parameters_without_effect_say_why() -> None:
     assert [where for where, argument in declared() if not argument.has_effect and len(argument.doc.split()) < 3] == []
 
 
@@ -142,3 +147,102 @@ def test_the_label_that_names_a_pods_queue_is_in_effect() -> None:
     policy = {"compat": "kai", "schedulerParams": {"queueLabelKey": "example.com/queue"}}
     (job,) = plan([pod], policy=policy).to_dict()["cycles"][0]["jobs"]
     assert job["queue"] == "team"
+
+
+GIVEN: dict[str, dict[str, Any]] = {
+    "volcano": {
+        "compat": "volcano",
+        "actions": "enqueue, allocate, preempt, backfill, reclaim",
+        "tiers": [
+            {"plugins": [{"name": "priority"}, {"name": "gang", "arguments": {}}]},
+            {"plugins": [{"name": name, "arguments": {}} for name in ("overcommit", "drf", "predicates", "proportion", "nodeorder")]},
+        ],
+        "configurations": [{"name": "enqueue", "arguments": {}}],
+        "metrics": {"type": "prometheus", "address": "http://x"},
+        "schedulerParams": {},
+    },
+    "strict": {
+        "actions": "allocate",
+        "tiers": [{"plugins": [{"name": "gang", "arguments": {}}]}],
+        "configurations": [{"name": "allocate", "arguments": {}}],
+        "schedulerParams": {},
+    },
+    "kai": {
+        "compat": "kai",
+        "actions": "allocate, consolidation, reclaim, preempt",
+        "tiers": [
+            {"plugins": [{"name": name, "arguments": {}} for name in ("predicates", "proportion", "minruntime", "nodeplacement")]}
+        ],
+        "queueDepthPerAction": {"allocate": 5},
+        "usageDBConfig": {"clientType": "prometheus", "connectionString": "http://x", "usageParams": {}},
+        "scenarioSearchBudgets": {},
+        "schedulerParams": {},
+    },
+    "flat map": {
+        "compat": "kube-batch",
+        "actions": "allocate",
+        "plugins": "gang",
+        "plugin.gang.jobready": "true",
+        "schedulerParams": {},
+    },
+    "kube-scheduler": {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {
+                "schedulerName": "a",
+                "plugins": {
+                    "multiPoint": {"enabled": [{"name": "NodeAffinity", "weight": 2}], "disabled": [{"name": "ImageLocality"}]},
+                    "score": {"enabled": [{"name": "NodeResourcesFit"}]},
+                },
+                "pluginConfig": [
+                    {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 1}]}}},
+                    {"name": "NodeAffinity", "args": {"addedAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [FIELD]}]}}}},
+                    {"name": "PodTopologySpread", "args": {"defaultConstraints": [SPREAD], "defaultingType": "List"}},
+                    *({"name": name, "args": {}} for name in ("DefaultPreemption", "InterPodAffinity", "VolumeBinding")),
+                ],
+            }
+        ],
+        "extenders": [{"urlPrefix": "http://x", "filterVerb": "f", "managedResources": [{"name": "a/b"}], "tlsConfig": {}}],
+        "schedulerParams": {},
+    },
+}
+
+
+def mappings(value: Any, way: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The ways to all mappings of a document."""
+    if isinstance(value, dict):
+        yield way
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in inside:
+        yield from mappings(inner, (*way, key))
+
+
+@pytest.mark.parametrize("form", GIVEN)
+def test_a_word_that_no_form_knows_is_named_wherever_it_stands(form: str) -> None:
+    catalogue = installed().catalogue()
+    load(GIVEN[form], catalogue, "p")
+    silent = []
+    for way in mappings(GIVEN[form]):
+        document = copy.deepcopy(GIVEN[form])
+        place: Any = document
+        for step in way:
+            place = place[step]
+        place["zzUnheardOf"] = "1"
+        try:
+            told = list(load(document, catalogue, "p").warnings)
+        except PolicyError as error:
+            told = [str(error)]
+        if not any("zzUnheardOf" in text for text in told):
+            silent.append(way)
+    assert silent == []
+
+
+def test_plugins_for_groups_are_in_effect_with_gang_scheduling_and_said_not_to_be_without() -> None:
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    for gangs in (True, False):
+        names = ["TopologyPlacementGenerator", "PodGroupPodsCount", *(["GangScheduling"] if gangs else [])]
+        plugins = {"multiPoint": {"enabled": [{"name": name} for name in names]}}
+        warnings = load({**document, "profiles": [{"plugins": plugins}]}, installed().catalogue(), "p").warnings
+        told = [any(name in warning for warning in warnings) for name in names[:2]]
+        assert told == [not gangs, not gangs]

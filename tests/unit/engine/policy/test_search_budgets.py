@@ -40,7 +40,7 @@ def test_a_default_that_is_given_holds_for_all_that_are_not_named() -> None:
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused(budgets: dict[str, object], where: str, words: str) -> None:
+def test_impossible_budgets_are_refused(budgets: dict[str, object], where: str, words: str) -> None:
     with pytest.raises(PolicyError) as refused:
         read(**budgets)
     assert where in str(refused.value) and words in str(refused.value)

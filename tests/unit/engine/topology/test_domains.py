@@ -85,7 +85,7 @@ def test_members_are_found_by_name_pattern_and_labels() -> None:
     assert (rows["named"], rows["numbered"], rows["labelled"]) == ([3], [0, 1], [4, 5, 6, 7])
 
 
-def test_what_cannot_be_is_reported_and_left_out() -> None:
+def test_impossible_domains_are_reported_and_left_out() -> None:
     ring = specs(hyper_node("a", 1, "b", "n0"), hyper_node("b", 2, "a", "n1"), hyper_node("c", 3, "a", "x"))
     tree = tree_of_hyper_nodes(ring, NODES)
     assert tree.mistakes == (

@@ -85,14 +85,14 @@ def test_a_pod_that_is_being_bound_has_the_annotations_of_its_binding() -> None:
     assert assumed.over(replace(PENDING, annotations={"mine": "x"})).annotations == {"mine": "x", "volcano.sh/gpu-index": "1"}
 
 
-def test_of_a_pod_that_is_gone_nothing_is_kept() -> None:
+def test_nothing_is_kept_of_a_deleted_pod() -> None:
     assumed = AssumedPods()
     assumed.binds["u1"], assumed.evictions["u1"], assumed.nominations["u1"] = bind(), 0.0, "n1"
     assumed.gone("u1")
     assert (assumed.binds, assumed.evictions, assumed.nominations) == ({}, {}, {})
 
 
-def test_of_a_pod_that_has_ended_nothing_is_assumed() -> None:
+def test_nothing_is_assumed_of_a_pod_that_has_ended() -> None:
     """It failed before its binding came, or was done before its eviction: no watch will ever confirm what was decided."""
     for status in (TaskStatus.FAILED, TaskStatus.SUCCEEDED):
         assumed = AssumedPods()

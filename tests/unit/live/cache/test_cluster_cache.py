@@ -138,7 +138,7 @@ def test_priority_classes_and_namespaces_reach_the_groups_that_are_there_already
     assert (spec.priority, spec.queue) == (1000, "team")
 
 
-def test_of_two_dialects_that_name_the_same_group_one_speaks_and_the_other_follows_it() -> None:
+def test_two_dialects_with_a_group_of_the_same_name() -> None:
     made, _ = cache()
     metadata = {"name": "g", "namespace": "default", "uid": "o"}
     old = {"apiVersion": "scheduling.sigs.dev/v1alpha2", "metadata": metadata, "spec": {"minMember": 7}}
@@ -166,7 +166,7 @@ def test_a_group_shown_in_another_version_after_an_upgrade_is_the_same_group() -
     assert made.groups() == []
 
 
-def test_what_is_promised_of_an_object_outlives_another_policy() -> None:
+def test_assumed_objects_outlive_a_change_of_policy() -> None:
     """A device on its way to a claim would be given away again, as if it were free, by the first cycle of a new policy."""
     made, _ = cache()
     claim = ObjectSpec("ResourceClaim", "default", "c", {"status": {}})

@@ -51,7 +51,7 @@ async def test_prometheus_is_asked_once_a_resource_for_all_nodes() -> None:
 @pytest.mark.parametrize(
     "body", [b"no json", {"status": "error", "errorType": "bad_data", "error": "parse error"}, vector(("n1", "x"))]
 )
-async def test_what_prometheus_says_wrongly_is_an_error(body: Any) -> None:
+async def test_a_malformed_answer_of_prometheus_is_an_error(body: Any) -> None:
     with pytest.raises(LoadError):
         await prometheus(saying(body))
 
@@ -77,7 +77,7 @@ async def test_elasticsearch_averages_by_host() -> None:
 
 
 @pytest.mark.parametrize("body", [b"no json", {"aggregations": {}}, {"error": "index_not_found"}])
-async def test_what_elasticsearch_says_wrongly_is_an_error(body: Any) -> None:
+async def test_a_malformed_answer_of_elasticsearch_is_an_error(body: Any) -> None:
     async with serving(saying(body)) as served:
         source = elasticsearch(served.address)
         with pytest.raises(LoadError, match="expected the answer to a search"):
@@ -120,7 +120,7 @@ async def test_an_older_version_of_the_custom_metrics_api_is_found() -> None:
 
 
 @pytest.mark.parametrize("body", [b"no json", {"items": [{"describedObject": {"name": "n1"}, "value": "much"}]}])
-async def test_what_the_custom_metrics_api_says_wrongly_is_an_error(body: Any) -> None:
+async def test_a_malformed_answer_of_the_custom_metrics_api_is_an_error(body: Any) -> None:
     with pytest.raises(LoadError, match="expected a MetricValueList"):
         await custom(saying(body))
 

@@ -58,7 +58,7 @@ def test_the_same_policy_decides_the_same_bytes(sizes: list[int], removed: list[
     assert replay.decisions(replay.again(recording, registry)) == bytes(recording.decisions)
 
 
-def test_what_kubectl_keeps_in_annotations_is_left_out() -> None:
+def test_kubectls_annotations_are_left_out() -> None:
     cluster = world([1], [])
     spec = next(s for s in cluster.tasks.specs if s is not None)
     applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"env": "hush"}'}
@@ -71,7 +71,7 @@ def test_what_kubectl_keeps_in_annotations_is_left_out() -> None:
     assert '"volcano.sh/kept":"yes"' in text
 
 
-def test_what_people_put_passwords_into_is_left_out() -> None:
+def test_fields_that_may_hold_passwords_are_left_out() -> None:
     cluster = world([1], [])
     told = {"kubectl.kubernetes.io/last-applied-configuration": "hush", "volcano.sh/kept": "yes", "example.com/token": "hush"}
     cluster.put_node(replace(next(spec for spec in cluster.nodes.specs if spec is not None), annotations=told))
@@ -98,7 +98,7 @@ def test_what_people_put_passwords_into_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not gzip", gzip.compress(b"{}", mtime=0), gzip.compress(b"nonsense", mtime=0)])
-def test_what_is_no_recording_is_named(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_recording_is_named(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "broken.json.gz"
     file.write_bytes(content)
     with pytest.raises(replay.RecordingError, match=r"broken\.json\.gz: expected a recording"):
@@ -120,7 +120,7 @@ def test_a_difference_is_told_line_by_line() -> None:
         assert not arrow or before != then, f"{line!r} does not say what is different"
 
 
-def test_what_is_no_recording_is_said_to_be_none(tmp_path: Path) -> None:
+def test_bytes_that_are_no_recording_are_refused(tmp_path: Path) -> None:
     registry = installed()
     cycle = run_cycle(world([1], []), load(POLICY, registry.catalogue(), "test"), registry, 0.0, 7, "c")
     good = recordings.encoded(cycle)

@@ -32,7 +32,7 @@ async def test_work_runs_there_and_its_result_comes_back() -> None:
     assert await second.run(name_of_thread) == "MainThread", "stopped, it is the caller's loop again"
 
 
-async def test_what_the_work_raises_is_raised_here() -> None:
+async def test_errors_of_the_work_are_raised_in_the_caller() -> None:
     async def fail() -> None:
         raise KeyError("x")
 
@@ -47,7 +47,7 @@ async def test_work_there_may_wait_for_work_here() -> None:
         assert await second.run(lambda: run_in(first, name_of_thread)) == "MainThread"
 
 
-async def test_it_goes_on_while_the_first_loop_is_occupied() -> None:
+async def test_the_second_loop_runs_while_the_first_is_busy() -> None:
     went_on = threading.Event()
 
     async def work() -> None:
@@ -80,7 +80,7 @@ async def test_a_cancellation_is_passed_on_and_the_end_is_waited_for() -> None:
         assert task.cancelled() and ended == ["second loop"]
 
 
-async def test_what_still_runs_is_cancelled_when_it_stops() -> None:
+async def test_running_work_is_cancelled_when_the_loop_stops() -> None:
     begun, ended = threading.Event(), list[str]()
 
     async def work() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -217,7 +218,7 @@ async def test_devices_that_a_claim_had_before_are_not_ours_to_give_back(world: 
     assert await world.devices("had") == (["g0"], [])
 
 
-async def test_what_was_not_begun_is_not_written_to(world: Served) -> None:
+async def test_claims_whose_write_was_not_started_are_not_undone(world: Served) -> None:
     world.pod("p1", "shared")
     world.decide()
     await world.status("shared", {"allocation": {"devices": {"results": []}}, "reservedFor": [{**OTHER, "uid": "uid-p1"}]})
@@ -311,3 +312,16 @@ async def test_all_that_a_driver_must_know_is_written_with_its_devices(world: Se
         {"request": "q", "driver": "d", "pool": "n1", "device": "g1"},
     ]
     assert devices["config"] == [{"source": "FromClaim", **told}]
+
+
+@pytest.mark.parametrize(("users", "released"), [([], True), ([{**OTHER, "uid": "uid-p1"}], True), ([OTHER], False)])
+async def test_a_claim_is_released_unless_another_pod_uses_it(world: Served, users: list[Object], released: bool) -> None:
+    made = claim("had", exactly(), allocated="n1")
+    made["status"]["reservedFor"] = users
+    await world.make(made)
+    for _ in range(2):  # the second request finds the first under way
+        world.claims.release("default", "had", "uid-p1")
+    world.claims.release("default", "absent", "uid-p1")
+    while world.claims.releasing:
+        await asyncio.sleep(0.01)
+    assert await world.devices("had") == (([], []) if released else (["g0"], ["other"]))

@@ -90,7 +90,7 @@ async def test_a_step_that_fails_in_any_way_ends_the_bind(error: Exception) -> N
     assert scene.step.story == ["prepare n1", "undone n1"]
 
 
-async def test_what_is_being_taken_back_is_waited_for_before_it_is_prepared_anew() -> None:
+async def test_an_undo_ends_before_the_next_preparation_starts() -> None:
     scene = Scene(Step(PreparationFailed("no volume")))
     scene.bind("n1")
     await asyncio.sleep(1)
@@ -100,7 +100,7 @@ async def test_what_is_being_taken_back_is_waited_for_before_it_is_prepared_anew
     assert scene.step.story == ["prepare n1", "undone n1", "prepare n2", "bind n2"]
 
 
-async def test_what_is_decided_again_and_not_carried_out_is_taken_back_whatever_became_of_it_before() -> None:
+async def test_a_second_decision_that_is_not_carried_out_is_undone() -> None:
     scene = Scene(Step(PreparationFailed("no volume")))
     scene.bind("n1")
     await scene.settled()
@@ -125,7 +125,7 @@ async def test_at_the_end_nothing_is_prepared_any_more_and_nothing_taken_back() 
     assert (scene.step.story, scene.failed) == (["prepare n1"], [])
 
 
-async def test_what_a_bound_pod_was_promised_is_its_own_and_no_promise_any_more() -> None:
+async def test_a_bound_pod_needs_no_assumption_any_more() -> None:
     scene = Scene(Step())
     scene.bind("n1")
     await scene.settled()
@@ -214,7 +214,7 @@ async def test_pods_that_are_no_gang_do_not_wait_for_each_other() -> None:
     assert (scene.disks.story, scene.failed) == (["bind c", "bind b", "undone a"], ["no disk"])
 
 
-async def test_what_was_planned_for_a_bind_that_is_not_carried_out_is_taken_back() -> None:
+async def test_a_plan_whose_bind_is_not_carried_out_is_undone() -> None:
     scene = Scene(Step())
     scene.plan("n1")
     await asyncio.sleep(0)
@@ -238,7 +238,7 @@ async def test_giving_up_a_job_undoes_what_was_prepared_for_it(starts: bool) -> 
     assert scene.preparations.advanced_at("default/j") is None
 
 
-async def test_what_was_prepared_before_it_is_given_up_is_bound() -> None:
+async def test_pods_prepared_before_the_job_is_given_up_are_bound() -> None:
     scene = GangScene(starts=False)
     await asyncio.sleep(1)
     scene.disks.made["a"].set_result(None)

@@ -10,7 +10,7 @@ from navarch.live.prebind.device_claims import KIND
 from navarch.live.prebind.preparation import PreparationFailed
 
 
-async def test_what_one_gives_up_stays_promised_to_the_other() -> None:
+async def test_a_claim_given_up_by_one_pod_stays_assumed_for_the_other() -> None:
     world = World()
     world.pod("p1", "shared")
     world.pod("p2", "shared")

@@ -224,7 +224,7 @@ async def test_a_volume_that_changes_meanwhile_is_looked_at_again(store: Store, 
     assert rival.times == 0
 
 
-async def test_what_cannot_be_taken_back_is_told_and_the_rest_is_taken_back(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_write_that_cannot_be_undone_is_logged_and_the_rest_is_undone(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """Two claims of one pod. Another client writes to the first volume all the time, the second is ours to give back."""
     rival: Any = Rival(store.client, 0)
     world = Seen(rival)
@@ -245,7 +245,7 @@ async def test_what_cannot_be_taken_back_is_told_and_the_rest_is_taken_back(stor
     assert "claim default/x keeps what was chosen for it" in caplog.text
 
 
-async def test_what_was_not_begun_is_not_taken_back(store: Store) -> None:
+async def test_writes_that_were_not_started_are_not_undone(store: Store) -> None:
     """The first claim's write is refused: the second has the annotation of another writer, which stays."""
     world = Seen(store.client)
     made = await store.make(claim("y"))

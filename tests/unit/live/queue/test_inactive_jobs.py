@@ -91,7 +91,7 @@ def test_a_gang_beyond_its_share_starts_when_others_ask_for_less() -> None:
 
 
 @pytest.mark.parametrize("policy", ["navarch", "volcano", "kai"])
-def test_what_a_pod_that_leaves_holds_of_its_queue_goes_to_the_next_at_once(policy: str) -> None:
+def test_the_queue_share_of_a_leaving_pod_goes_to_the_next_job_at_once(policy: str) -> None:
     world = world_of(policy, cpu=8)
     limit = QueueShare(-1.0, 1000.0, 1.0)
     world.queue("a", parent="dep" if policy == "kai" else "", capability=requests_from(ONE), shares={"cpu": limit})
@@ -154,7 +154,7 @@ def test_a_new_claim_activates_the_pods_that_name_it(policy: str) -> None:
     assert world.bound == ["p"]
 
 
-def test_what_a_pod_was_promised_is_free_when_it_is_deleted() -> None:
+def test_a_nominated_place_is_free_when_its_pod_is_deleted() -> None:
     world = world_of("kube-scheduler", cpu=3)
     world.pod("victim", {"cpu": "2"}, priority="low")
     world.settle()
@@ -221,7 +221,7 @@ def test_pending_pods_that_go_activate_one_job_of_a_class_per_cycle() -> None:
     assert asleep - len(world.scheduling_queue) == 7 + 2, "those that went, and one of each family"
 
 
-def test_what_figures_do_not_tell_is_marked() -> None:
+def test_constraints_without_a_quantity_are_marked() -> None:
     assert footprint(Shape(requests=requests_from({"cpu": 1}))) == requests_from({"cpu": 1})
     assert UNCOUNTED in footprint(Shape(claims=(("gpu", "claim"),)))
 

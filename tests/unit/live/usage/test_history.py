@@ -113,7 +113,7 @@ def test_old_runs_are_merged_without_changing_the_answer(tmp_path: Path) -> None
     assert len(rows(path, f"SELECT begin FROM run WHERE queue = 'a' AND finish <= {now - 25 * HOUR}")) <= 48
 
 
-def test_what_no_window_reaches_is_dropped(tmp_path: Path) -> None:
+def test_runs_that_no_window_reaches_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "usage.db"
     source = history(Window("sliding", size=HOUR), str(path))
     hold(source, START, START + HOUR, {"a": {"gpu": 4.0}})

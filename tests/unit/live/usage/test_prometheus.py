@@ -121,7 +121,7 @@ async def test_windows_that_start_anew(server: str) -> None:
 
 
 @needs_prometheus
-async def test_what_the_server_refuses_is_said(server: str) -> None:
+async def test_a_refusal_of_prometheus_is_reported(server: str) -> None:
     source = PrometheusSource(server, UsageParams(metrics={**UsageParams().metrics, "gpuCapacityMetric": "sum("}))
     with pytest.raises(UsageError, match="bad_data"):
         await source.fetch(NOW)

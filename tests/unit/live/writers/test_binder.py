@@ -94,7 +94,7 @@ async def test_a_pod_that_was_deleted_is_dropped_whether_sent_or_not() -> None:
 
 @pytest.mark.parametrize(("node", "end"), [("n1", "bound"), ("n2", "dropped")])
 @pytest.mark.parametrize("prepared", [True, False])
-def test_what_was_prepared_stays_where_another_scheduler_bound_the_pod_to_the_same_node(node: str, end: str, prepared: bool) -> None:
+def test_preparations_stay_if_another_scheduler_bound_the_pod_to_the_same_node(node: str, end: str, prepared: bool) -> None:
     """The leader before us, with a binding that came late: the pod needs its devices there. That one announces it."""
     made = Scene()
     put(made.cache, pod("b"))
@@ -197,7 +197,7 @@ async def test_a_pod_that_shares_a_gpu_is_not_bound_directly_because_its_group_w
 
 
 @pytest.mark.parametrize(("dialect", "served"), [("kai", False), ("volcano", True)])
-async def test_what_is_not_for_kais_binder_is_bound_directly(dialect: str, served: bool) -> None:
+async def test_pods_of_other_dialects_are_bound_directly(dialect: str, served: bool) -> None:
     """Otherwise the pod would wait for a request that no binder carries out."""
     made = Scene(served=served)
     made.cache.put(JobSpec("default/g", "default", namespace="default", name="g", dialect=dialect))

@@ -55,7 +55,7 @@ def test_two_events_of_one_moment_have_two_names() -> None:
     assert first != second
 
 
-def test_what_is_said_of_one_object_is_no_repetition_of_what_is_said_of_another() -> None:
+def test_events_of_different_objects_are_not_one_series() -> None:
     recorder, submitted, _ = make()
     other = pod_reference("default", "b", "u2")
     say(recorder)
@@ -76,7 +76,7 @@ def test_a_series_lives_as_long_as_it_is_said_and_is_written_every_half_minute()
     assert methods == ["POST"] + ["PATCH"] * 15, "600 s of it: longer than a series lives that nobody goes on with"
 
 
-def test_what_was_said_a_little_while_after_a_repetition_is_not_written_at_once() -> None:
+def test_a_series_is_written_at_most_every_half_minute() -> None:
     recorder, submitted, clock = make()
     for pause in (0, 31, 1, 28, 2):
         clock.now += pause
@@ -85,7 +85,7 @@ def test_what_was_said_a_little_while_after_a_repetition_is_not_written_at_once(
     assert [body["series"]["count"] for body in submitted.bodies()[1:]] == [2, 5]
 
 
-def test_what_is_said_once_in_a_life_is_not_remembered() -> None:
+def test_events_without_repeats_keep_no_series() -> None:
     recorder, submitted, clock = make()
     for _ in range(2):
         recorder.emit(POD, "Normal", "Scheduled", "Binding", "x", repeats=False)
@@ -195,7 +195,7 @@ def test_events_in_flight_are_few_and_a_long_backlog_is_dropped(monkeypatch: pyt
     assert (len(submitted.writes), len(recorder.outbox), recorder.outbox.dropped) == (AT_ONCE, AT_ONCE + 3, 3)
 
 
-def test_what_tells_two_replicas_apart_is_the_end_of_their_names() -> None:
+def test_a_long_instance_name_keeps_its_end() -> None:
     submitted = Submitted()
     recorder = Events(submitted.pool, instance="host" * 40 + "_7c1d")
     recorder.emit(POD, "Normal", "Scheduled", "Binding", "x")

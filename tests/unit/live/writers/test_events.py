@@ -76,7 +76,7 @@ def test_a_series_whose_event_is_gone_begins_anew() -> None:
     assert [write.method for write in submitted.writes] == ["POST", "PATCH", "POST"]
 
 
-def test_what_was_not_written_is_not_counted_and_is_said_again() -> None:
+def test_an_event_that_was_not_written_is_not_counted_and_is_written_again() -> None:
     counted: list[tuple[str, str]] = []
     recorder, submitted, _ = make(lambda type_, reason: counted.append((type_, reason)))
     for outcome in (BadRequest(Status(code=422)), None):

@@ -131,7 +131,7 @@ async def test_a_refusal_of_a_budget_is_given_up_at_once_and_the_pod_is_no_victi
     assert made.cluster.objects[REFUSED_EVICTIONS] == {}
 
 
-async def test_what_a_budget_protects_is_forgotten_when_the_lead_is_lost() -> None:
+async def test_refused_evictions_are_forgotten_when_the_lead_is_lost() -> None:
     evictor, made, submitted, _ = scene(timeout=60.0)
     evict(evictor, made, "a")
     submitted.end()

@@ -94,7 +94,7 @@ def test_conditions_go_once_every_pod_is_bound() -> None:
     assert body(job, running=2).status == {"schedulingConditions": None}
 
 
-def test_what_is_said_already_is_not_said_again() -> None:
+def test_an_unchanged_condition_is_not_written_again() -> None:
     before = Condition("UnschedulableOnNodePool", "True", "Unschedulable", LONELY.message, "4", 1e9, "default")
     assert body(replace(group(), conditions=(before,)), LONELY, pending=1).status is None
     other = Condition("UnschedulableOnNodePool", "True", "Unschedulable", "no room", "4", 1e9, "h100")

@@ -79,7 +79,7 @@ async def test_one_that_was_being_asked_for_when_the_lead_was_lost_is_asked_for_
 
 @pytest.mark.parametrize("asked", [False, True], ids=["before it is asked for", "while it is asked for"])
 @pytest.mark.parametrize(("node", "end"), [("n1", "bound"), ("n2", "dropped")])
-async def test_what_the_watch_shows_first_is_told_all_the_same(asked: bool, node: str, end: str) -> None:
+async def test_an_outcome_that_the_watch_shows_first_is_reported(asked: bool, node: str, end: str) -> None:
     resync, server, made, ends, _ = unknown()
     if asked:
         await led(resync, 2.0)
@@ -90,7 +90,7 @@ async def test_what_the_watch_shows_first_is_told_all_the_same(asked: bool, node
     assert ends.announced == (["a"] if end == "bound" else [])
 
 
-async def test_it_is_asked_for_when_it_is_due_and_not_when_the_next_look_is() -> None:
+async def test_a_bind_is_looked_up_exactly_when_it_is_due() -> None:
     asked = Asked(pod("a"))
     resync, server, submitted, ends = asked.resync, asked.server, asked.submitted, asked.ends
     server.answers.set()
@@ -114,7 +114,7 @@ async def test_it_is_asked_for_when_it_is_due_and_not_when_the_next_look_is() ->
     ],
     ids=["bound", "not bound", "bound elsewhere", "another pod", "no pod"],
 )
-async def test_what_the_server_says_is_told(found: Pod | None, end: str, place: TaskStatus) -> None:
+async def test_the_answer_of_the_server_is_reported(found: Pod | None, end: str, place: TaskStatus) -> None:
     resync, server, made, ends, bind = unknown()
     if found is None:
         server.failures.append(NotFound(Status(code=404, reason="NotFound", message="no such pod")))

@@ -155,7 +155,7 @@ def test_a_nomination_of_an_earlier_leader_is_withdrawn_when_there_is_no_room() 
     assert statuses.bodies()[0]["status"]["nominatedNodeName"] is None
 
 
-def test_what_could_not_be_written_is_said_again() -> None:
+def test_a_status_that_could_not_be_written_is_written_again() -> None:
     writer, made, statuses, _ = pods()
     refuse(writer, made, "no room", 0.0)
     writer.flush(1.0)
@@ -165,7 +165,7 @@ def test_what_could_not_be_written_is_said_again() -> None:
     assert len(statuses.writes) == 2
 
 
-def test_what_is_decided_while_a_pods_status_is_on_its_way_is_written_after_it() -> None:
+def test_a_refusal_decided_during_a_pods_status_write_is_written_after_it() -> None:
     writer, made, statuses, _ = pods()
     refuse(writer, made, "no room", 0.0)
     writer.flush(1.0)
@@ -389,7 +389,7 @@ async def test_a_kind_that_does_not_keep_all_of_a_status_is_not_told_again_and_a
     assert len(submitted.writes) == 1
 
 
-async def test_what_was_decided_while_a_write_was_under_way_outlasts_it() -> None:
+async def test_a_group_status_decided_during_a_write_is_kept() -> None:
     writer, made, submitted = groups()
     settle(made, "Inqueue")
     writer.mark("default/g", 0.0)
@@ -414,7 +414,7 @@ async def test_a_status_that_is_due_while_another_is_on_its_way_is_written_after
     assert [body["status"]["phase"] for body in submitted.bodies()] == ["Inqueue", "Running"]
 
 
-async def test_what_a_group_was_told_in_an_earlier_term_proves_nothing() -> None:
+async def test_group_statuses_of_an_earlier_term_are_written_again() -> None:
     writer, made, submitted = groups()
     settle(made, "Running", SCHEDULED)
     for now in (0.0, 10.0):
@@ -535,7 +535,7 @@ def test_a_queue_whose_policy_has_summed_up_the_tree_is_not_summed_up_again() ->
     assert [body["status"]["allocated"]["cpu"] for body in submitted.bodies()] == ["1500m", "1500m"]
 
 
-def test_what_another_leader_or_a_lost_write_left_in_a_queues_status_is_taken_off() -> None:
+def test_stale_fields_of_a_queue_status_are_removed() -> None:
     made, _ = cache()
     made.put(NodeSpec("n1", allocatable=(("cpu", 1000), ("nvidia.com/gpu", 8000))))
     made.put(QueueSpec("root", dialect="volcano", state="Open"))

@@ -46,7 +46,7 @@ def test_claims_within_the_quota_pass_and_beyond_it_do_not() -> None:
     assert refused.figures["gpu.com asked"] == 3
 
 
-def test_what_was_placed_counts_until_it_is_undone() -> None:
+def test_placed_claims_count_until_they_are_undone() -> None:
     made = world()
     claim(made, "one")
     claim(made, "two", 2)
@@ -107,7 +107,7 @@ def test_an_ancestors_quota_counts_for_the_whole_branch() -> None:
     assert isinstance(refused, Reason) and refused.figures["queue"] == "top"
 
 
-def test_it_can_be_switched_off() -> None:
+def test_the_device_quota_can_be_switched_off() -> None:
     made = world(1)
     claim(made, "two", 2)
     arguments = {"capacity.DynamicResourceAllocationEnable": False}

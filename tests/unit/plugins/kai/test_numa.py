@@ -146,7 +146,7 @@ def test_containers_are_aligned_one_after_the_other_where_the_scope_says_so() ->
     assert feasible(pods(world("single-numa-node", "pod"), 8, parts=parts)) == ["plain"]
 
 
-def test_what_is_aligned_of_a_pod() -> None:
+def test_the_resources_of_a_pod_that_are_aligned() -> None:
     def containers(*given: tuple[str, Any]) -> Shape:
         parts = tuple(ContainerSpec(phase, requests_from({"cpu": cpu})) for phase, cpu in given)
         return Shape(requests=requests_from({"cpu": 99, "memory": 1}), parts=parts, qos="Guaranteed")

@@ -83,7 +83,7 @@ def test_pods_that_differ_are_compared_by_their_sum() -> None:
     assert shown(session, sets(session)) == ["big"]
 
 
-def test_what_does_not_exist_is_a_reason() -> None:
+def test_a_missing_topology_is_a_reason() -> None:
     for demand, code in (
         (TopologyDemand("other", required="rack"), "TopologyNotFound"),
         (TopologyDemand("net", required="row"), "TopologyLevelNotFound"),

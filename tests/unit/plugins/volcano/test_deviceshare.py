@@ -24,7 +24,7 @@ from navarch.model.registered_cards import (
 from navarch.model.spec import CardRequest, VgpuRequest
 from navarch.model.status import TaskStatus
 from navarch.plugins.predicates.plugin import Predicates
-from navarch.plugins.volcano.deviceshare.plugin import NUMBER, SHARING, VGPU, DeviceShare, check_rules
+from navarch.plugins.volcano.deviceshare.plugin import GEOMETRIES, NUMBER, SHARING, VGPU, DeviceShare, check_rules
 
 ASKED = CardRequest((VgpuRequest(1, 4000, 10),))
 OFFERED: dict[str, Any] = {VGPU_NUMBER: 100, VGPU_MEMORY: 10**6, VGPU_CORES: 1000}
@@ -221,3 +221,24 @@ def test_rules_are_mappings_of_labels() -> None:
     for wrong in wrongs:
         with pytest.raises(WrongKind, match="expected a mapping of labels to values"):
             check_rules(wrong)
+
+
+@pytest.mark.parametrize("resource", ["huawei.com/Ascend310P-memory", "huawei.com/npu-core"])
+def test_parts_of_npus_are_refused_by_name(resource: str) -> None:
+    has: dict[str, Any] = {"cpu": 4, resource: 100}
+    needs: dict[str, Any] = {"cpu": 1, resource: 10}
+    made = World().queue("q").job("j").node("n0", **has).pods("j", 1, **needs)
+    text = f"parts of Ascend NPUs are not given out here: {resource}"
+    assert list(refusals(made.session(Predicates))) == [text]
+    followed = made.session(Predicates, DeviceShare, arguments={"deviceshare.AscendHAMiVNPUEnable": True}, compat="volcano")
+    assert list(refusals(followed)) == [text], "Volcano would give them out with this argument, and we cannot"
+    plain = made.session(Predicates, compat="volcano")
+    assert plain.view(plain.class_of(job_of(plain, "j").tasks[0])).feasible().all()
+    assert plain.record.warnings == [f"pods are placed although {text}"]
+
+
+def test_mig_cards_are_refused_where_the_policy_names_geometries() -> None:
+    made = world(register(("GPU-a", "NVIDIA-T4", "true"), mode="mig")).pods("j", cards=ASKED, cpu=1)
+    named = {GEOMETRIES: "volcano-vgpu-device-config"}
+    assert cards_of(opened(made, "volcano")) == "GPU-a,NVIDIA,4000,10:"
+    assert cards_of(opened(made, "volcano", **named)) is None

@@ -147,7 +147,7 @@ def test_other_pods_fill_hyper_nodes() -> None:
     assert scores(lowest, "new")["b1"] == pytest.approx(100 * 6 / 8)
 
 
-def test_what_is_undone_is_undone_in_its_figures_too() -> None:
+def test_undone_placements_leave_its_figures() -> None:
     made = world().job("new").pods("new", 2, cpu=2)
     session = session_of(made)
     plugin = next(p for p in session.plugins if isinstance(p, NetworkTopologyAware))

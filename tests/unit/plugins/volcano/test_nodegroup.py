@@ -91,7 +91,7 @@ def test_a_queue_fills_a_group_up_to_its_limit_on_the_named_resources() -> None:
     assert why_not(session)["node group resource limit exceeded"] == 1
 
 
-def test_what_the_queue_runs_there_counts_and_what_others_run_does_not() -> None:
+def test_only_tasks_of_the_queue_count_for_a_node_group() -> None:
     made = limited('{"g1": {"cpu": "2"}}').queue("other").job("foreign", "other").pods("foreign", 2, cpu=1, node="n1")
     assert "n1" in feasible(made.session(NodeGroup))
     made.job("own").pods("own", 2, cpu=1, node="n1")
@@ -121,7 +121,7 @@ def test_what_should_be_avoided_wins_over_what_must() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from([None, "g1", "g3", "g4", "g0"])), min_size=1, max_size=12))
-def test_what_is_kept_between_cycles_is_what_the_nodes_say_now(changes: list[tuple[int, str | None]]) -> None:
+def test_groups_kept_between_cycles_follow_the_node_labels(changes: list[tuple[int, str | None]]) -> None:
     made = world(node_groups=AFFINITY)
     for node, group in changes:
         made.node(f"n{node}", {} if group is None else {LABEL: group}, cpu=4)

@@ -41,7 +41,7 @@ def test_a_job_is_let_through_when_its_wait_is_over_and_not_before() -> None:
         assert plugin(session).job_enqueueable(job_of(session, "patient")) == Vote.ABSTAIN
 
 
-def test_what_is_no_wait_is_none() -> None:
+def test_an_invalid_waiting_time_is_none() -> None:
     for text in ("soon", "0s", "-5m", ""):
         made = World().queue("q").job("j", annotations={"sla-waiting-time": text})
         session = made.session(Sla, now=1e9)

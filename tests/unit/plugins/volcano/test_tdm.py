@@ -130,7 +130,7 @@ def test_victims_are_named_once_a_period() -> None:
     assert open_at(made, 12 + 2, more={"tdm.evict.period": 3 * HOUR}).victim_tasks([0]) == []
 
 
-def test_what_is_not_preemptable_evicts_preemptable_tasks_of_ordinary_nodes() -> None:
+def test_a_non_preemptable_job_evicts_preemptable_tasks_of_ordinary_nodes() -> None:
     made = world().job("old").pods("old", 2, cpu=1, node="plain").pods("old", cpu=1, node="zone")
     made.job("j").pods("j", cpu=1, preemptable=False).pods("j", cpu=1)
     session = open_at(made, 12)
@@ -149,7 +149,7 @@ def test_jobs_that_are_not_preemptable_go_first_and_starve() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([None, "", "rz1", "rz2", "rz9"])), min_size=1, max_size=12))
-def test_what_is_kept_between_cycles_is_what_the_nodes_say_now(changes: list[tuple[int, str | None]]) -> None:
+def test_zones_kept_between_cycles_follow_the_node_labels(changes: list[tuple[int, str | None]]) -> None:
     made = world().job("j").pods("j", cpu=1, hints=REVOCABLE)
     windows = {"tdm.revocable-zone.rz2": "08:00-10:00"}
     for node, zone in changes:

@@ -18,7 +18,7 @@ from navarch.engine.policy.evictions import KEY as EVICTIONS
 from navarch.engine.policy.evictions import read_evictions
 from navarch.engine.policy.file_form import KUBE_SCHEDULER_GROUP, Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
-from navarch.engine.policy.kube_scheduler.default_plugins import ARGS, IMPLEMENTS, POINTS
+from navarch.engine.policy.kube_scheduler.default_plugins import ARGS, FORMS, IMPLEMENTS, POINTS, Form
 from navarch.engine.policy.kube_scheduler.extenders import ignored_resources, read_extenders
 from navarch.engine.policy.kube_scheduler.merge import PluginSet, Weighted, merge
 from navarch.engine.policy.point_switches import DEFAULTS
@@ -28,6 +28,8 @@ from navarch.engine.policy.source import Path
 from navarch.engine.policy.values import PluginOption, Policy, Profile
 
 ACTION = "schedule"
+OF_GROUPS = frozenset({"PodGroupPodsCount", "TopologyPlacementGenerator"})
+"""Plugins for groups, whose rules hold wherever GangScheduling is enabled."""
 BUILT_IN = frozenset({"DefaultBinder", "DefaultPreemption", "GangScheduling", "PrioritySort", "SchedulingGates"})
 _PERCENTAGE = "percentageOfNodesToScore"
 _KEYS = ("apiVersion", "kind", "profiles", _PERCENTAGE, "extenders", "compat", "schedulerParams", EVICTIONS)
@@ -213,6 +215,9 @@ class _ProfileReader:
         for index, raw in enumerate(self.findings.items(path, value)):
             inner = (*path, index)
             given = self.findings.mapping(inner, raw)
+            for key in given:
+                if key not in ("name", "args"):
+                    self.findings.unknown((*inner, key), "key", key, ("name", "args"))
             name = self.findings.name((*inner, "name"), given.get("name"))
             if name is None:
                 continue
@@ -228,9 +233,23 @@ class _ProfileReader:
 
     def _checked_args(self, path: Path, name: str, args: dict[str, object]) -> dict[str, object]:
         if name in KUBE_SCHEDULER.plugins:
+            for key, allowed in FORMS.get(name, {}).items():
+                self._check_keys((*path, key), args.get(key), allowed)
             return check(self.findings, path, args, ARGS.get(name, ()), f"{name}Args")
         entry = self.catalogue.plugin(name, "kube-scheduler")
         return self.findings.arguments(path, args, None if entry is None else entry.arguments, f"plugin {name}")
+
+    def _check_keys(self, path: Path, value: object, allowed: Form) -> None:
+        """Name what a part of the API's own form has and the API does not. Values are checked where they are used."""
+        if isinstance(value, list):
+            for index, each in enumerate(value):
+                self._check_keys((*path, index), each, allowed)
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                if key in allowed:
+                    self._check_keys((*path, key), inner, allowed[key])
+                elif allowed:
+                    self.findings.unknown((*path, key), "field", key, tuple(allowed))
 
     def _required(self, points: Mapping[str, list[Weighted]]) -> None:
         path = (*self.path, "plugins")
@@ -244,7 +263,10 @@ class _ProfileReader:
         self, name: str, points: Mapping[str, list[Weighted]], weights: Mapping[str, int], args: Mapping[str, object]
     ) -> PluginOption | None:
         if self.catalogue.plugin(name, "kube-scheduler") is None:
-            if name not in BUILT_IN:
+            if name in OF_GROUPS:
+                if not self.search["gangs"]:
+                    self.findings.warn((), f"{name} has no effect: the profile does not enable GangScheduling")
+            elif name not in BUILT_IN:
                 self.findings.warn((), f"kube-scheduler's plugin {name!r} does not exist here yet; skipped", skipped=True)
             return None
         at = {point: any(name == other for other, _ in points[point]) for point in POINTS}

@@ -122,3 +122,28 @@ ARGS: Mapping[str, Fields] = {
     ),
 }
 """Plugins that are absent take no arguments."""
+
+Form = Mapping[str, "Form"]
+"""Field -> the fields below it; nothing below: any value."""
+_REQUIREMENT: Form = {"key": {}, "operator": {}, "values": {}}
+_TERM: Form = {"matchExpressions": _REQUIREMENT, "matchFields": _REQUIREMENT}
+FORMS: Mapping[str, Form] = {
+    "NodeAffinity": {
+        "addedAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": _TERM},
+            "preferredDuringSchedulingIgnoredDuringExecution": {"weight": {}, "preference": _TERM},
+        }
+    },
+    "PodTopologySpread": {
+        "defaultConstraints": {
+            "maxSkew": {},
+            "topologyKey": {},
+            "whenUnsatisfiable": {},
+            "minDomains": {},
+            "nodeAffinityPolicy": {},
+            "nodeTaintsPolicy": {},
+            "matchLabelKeys": {},
+        }
+    },
+}
+"""Plugin -> arguments in a form of the pod API, with the fields of that form."""

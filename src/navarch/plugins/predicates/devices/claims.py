@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
 from navarch.engine.node_functions import TaskClass
-from navarch.engine.record import ClaimAllocation
+from navarch.engine.record import ClaimAllocation, ClaimRelease
 from navarch.engine.session import Session
 from navarch.model.objects.devices import AllocatedDevice, ResourceClaimSpec, device_classes, resource_claims
 from navarch.model.resources import BoolArray, IntArray
@@ -146,9 +146,10 @@ class Claims:
         made = {claim.owner[2]: key for key, claim in self.claims.items() if claim.extended and claim.owner is not None}
         if not made:
             return set()
-        tasks, status = self.session.snapshot.tasks, self.session.status
-        waiting = np.flatnonzero(tasks.alive & (status == TaskStatus.PENDING)).tolist()
-        return {made[uid] for uid in (self.session.task(row).uid for row in waiting) if uid in made}
+        session, tasks = self.session, self.session.snapshot.tasks
+        asking = [number for number, shape in enumerate(session.snapshot.shapes) if self.extended.concerns(shape)]
+        waiting = tasks.alive & (session.status == TaskStatus.PENDING) & np.isin(session.shape, asking)
+        return {made[uid] for uid in (session.task(row).uid for row in np.flatnonzero(waiting).tolist()) if uid in made}
 
     def of(self, task: TaskClass) -> list[ResourceClaimSpec]:
         found = [self.claims.get((task.namespace, name)) for _, name in task.shape.claims]
@@ -242,6 +243,20 @@ class Claims:
                 for (namespace, name), devices in reserved.claims:
                     made = reserved.extended if name == IN_MEMORY else ()
                     session.record.claims.append(ClaimAllocation(f"{namespace}/{name}", session.task(row).uid, node, devices, made))
+
+    def release(self, task: TaskClass, uid: str) -> bool:
+        """Let one claim of the pod lose its devices, if no other pod uses it and some node does not reach them."""
+        columns = node_columns(self.session.snapshot)
+        for claim in self.of(task):
+            held = claim.allocation
+            if held is None or held.node_selector is None or set(claim.reserved_for) - {uid}:
+                continue
+            if not columns.terms(held.node_selector).all():
+                found = ClaimRelease(f"{claim.namespace}/{claim.name}", uid)
+                if found not in self.session.record.releases:
+                    self.session.record.releases.append(found)
+                return True
+        return False
 
     # reservations
 

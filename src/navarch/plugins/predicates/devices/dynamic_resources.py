@@ -39,8 +39,12 @@ class DynamicResources(NodeFilter):
     def applies(self, task: TaskClass) -> bool:
         return bool(task.shape.claims) or bool(self.session.shared(ExtendedClaims).of(task))
 
-    def post_filter_text(self, task: TaskClass) -> str:
-        return "still not schedulable" if self.applies(task) else "no new claims to deallocate"
+    def post_filter(self, task: TaskClass) -> str:
+        if not self.applies(task):
+            return "no new claims to deallocate"
+        if self.session.shared(Claims).release(task, self.session.task(task.task).uid):
+            return "deallocation of ResourceClaim completed"
+        return "still not schedulable"
 
     def reject(self, task: TaskClass) -> Rejection | None:
         claims, pod = self.session.shared(Claims), self.session.task(task.task)

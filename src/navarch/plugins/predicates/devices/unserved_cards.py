@@ -1,7 +1,8 @@
-"""Refuses a pod that asks for parts of GPU cards which the policy does not give out.
+"""Refuses a pod that asks for parts of GPU cards or NPUs which the policy does not give out.
 
 The device plugin of such cards waits for annotations that name the card. Only the plugin deviceshare writes them. Without it the pod
-would get a node and never start there.
+would get a node and never start there. Parts of Ascend NPUs (`huawei.com/Ascend310P-memory`, `huawei.com/npu-core`) are not given out
+under any policy; whole NPUs are resources like any other.
 """
 
 from __future__ import annotations
@@ -24,6 +25,15 @@ SERVED_BY = {
     GPU_NUMBER: "deviceshare.GPUNumberEnable",
 }
 """Resource -> the argument of deviceshare that serves it."""
+NPU_ARGUMENTS = ("deviceshare.AscendMindClusterVNPUEnable", "deviceshare.AscendHAMiVNPUEnable")
+
+
+def is_npu_part(resource: str) -> bool:
+    """
+    >>> [is_npu_part(f"huawei.com/{name}") for name in ("Ascend310P-memory", "npu-core", "Ascend910")]
+    [True, True, False]
+    """
+    return resource == "huawei.com/npu-core" or (resource.startswith("huawei.com/Ascend") and resource.endswith("-memory"))
 
 
 class UnservedCards(NodeFilter):
@@ -35,30 +45,34 @@ class UnservedCards(NodeFilter):
     def __init__(self, session: Session) -> None:
         options = [option for tier in session.policy.tiers for option in tier if option.name == "deviceshare"]
         self._served = frozenset(name for option in options for name, value in option.arguments.items() if value is True)
-        self._warnings = session.record.warnings if session.semantics.unserved_cards_pass else None
+        self._passes = session.semantics.unserved_cards_pass
+        self._warnings = session.record.warnings
 
-    def _unserved(self, task: TaskClass) -> tuple[str, str] | None:
-        """The first such resource of the pod, and the argument that would serve it."""
-        asked = (name for name, amount in task.shape.requests if amount)
-        return next(((name, SERVED_BY[name]) for name in asked if name in SERVED_BY and SERVED_BY[name] not in self._served), None)
+    def _why(self, task: TaskClass) -> str:
+        """Why the first such resource of the pod is not served; empty if there is none."""
+        for name, amount in task.shape.requests:
+            if amount and is_npu_part(name):
+                return f"parts of Ascend NPUs are not given out here: {name}"
+            if amount and task.shape.cards is not None and SERVED_BY.get(name, name) not in (name, *self._served):
+                return f"the policy does not serve {name}: its plugin deviceshare is absent, or {SERVED_BY[name]} is off"
+        return ""
 
     def applies(self, task: TaskClass) -> bool:
-        if task.shape.cards is None or self._unserved(task) is None:
+        why = self._why(task)
+        if not why:
             return False
-        if self._warnings is not None and (text := f"pods are placed although {self._text(task)}") not in self._warnings:
+        expected = self._served.intersection(NPU_ARGUMENTS) and any(is_npu_part(name) for name, _ in task.shape.requests)
+        if not self._passes or expected:  # a system that serves them would give them out: without that the pod never starts
+            return True
+        if (text := f"pods are placed although {why}") not in self._warnings:
             self._warnings.append(text)
-        return self._warnings is None
-
-    def _text(self, task: TaskClass) -> str:
-        found = self._unserved(task)
-        assert found is not None
-        return f"the policy does not serve {found[0]}: its plugin deviceshare is absent, or {found[1]} is off"
+        return False
 
     def reject(self, task: TaskClass) -> Rejection | None:
-        return Rejection(self._text(task))
+        return Rejection(self._why(task))
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         return np.zeros(at.requested.shape[1], dtype=bool)
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
-        return [Refusal(self._text(task), ~self.mask(task, at), unresolvable=True, code="UnservedCards")]
+        return [Refusal(self._why(task), ~self.mask(task, at), unresolvable=True, code="UnservedCards")]

@@ -23,6 +23,7 @@ from navarch.plugins.volcano.deviceshare.vgpu_choice import BINPACK, SPREAD
 from navarch.plugins.volcano.deviceshare.vgpus import Vgpus, group_of
 
 SHARING, NUMBER, VGPU = "deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable", "deviceshare.VGPUEnable"
+GEOMETRIES = "deviceshare.KnownGeometriesCMName"
 POLICY, WEIGHT, RULES = "deviceshare.SchedulePolicy", "deviceshare.ScheduleWeight", "deviceshare.GPUExclusiveRules"
 NAMED_NODES = 100
 """In the words of Volcano every refusal names its node; for more nodes than this one text stands for all."""
@@ -57,21 +58,33 @@ class DeviceShare(Plugin):
             has_effect=False,
         ),
         Argument(
-            "deviceshare.KnownGeometriesCMName",
+            GEOMETRIES,
             "str",
             "",
-            "MIG geometries are not read: MIG cards are not given out",
+            "MIG geometries are not read: cards that are split by MIG are refused",
             has_effect=False,
         ),
         Argument(
             "deviceshare.KnownGeometriesCMNamespace",
             "str",
             "",
-            "MIG geometries are not read: MIG cards are not given out",
+            "MIG geometries are not read: cards that are split by MIG are refused",
             has_effect=False,
         ),
-        Argument("deviceshare.AscendMindClusterVNPUEnable", "bool", False, "Ascend NPUs are not shared", has_effect=False),
-        Argument("deviceshare.AscendHAMiVNPUEnable", "bool", False, "Ascend NPUs are not shared", has_effect=False),
+        Argument(
+            "deviceshare.AscendMindClusterVNPUEnable",
+            "bool",
+            False,
+            "parts of Ascend NPUs are not given out: pods that ask for them are refused",
+            has_effect=False,
+        ),
+        Argument(
+            "deviceshare.AscendHAMiVNPUEnable",
+            "bool",
+            False,
+            "parts of Ascend NPUs are not given out: pods that ask for them are refused",
+            has_effect=False,
+        ),
     )
 
     def open(self) -> None:
@@ -79,7 +92,10 @@ class DeviceShare(Plugin):
         rules = [
             {str(k): v for k, v in rule.items() if isinstance(v, str)} for rule in _listed(given[RULES]) if isinstance(rule, Mapping)
         ]
-        self.vgpus = Vgpus(session, given.text(POLICY), [rule for rule in rules if rule]) if given.flag(VGPU) else None
+        self.vgpus: Vgpus | None = None
+        if given.flag(VGPU):
+            named_geometries = bool(given.text(GEOMETRIES))
+            self.vgpus = Vgpus(session, given.text(POLICY), [rule for rule in rules if rule], refuse_mig=named_geometries)
         by_memory, whole = given.flag(SHARING), given.flag(NUMBER)
         self.gpus = GpuCards(session, by_memory=by_memory, whole=whole) if by_memory or whole else None
         named = {option.name for tier in session.policy.tiers for option in tier}

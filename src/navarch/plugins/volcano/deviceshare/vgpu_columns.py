@@ -116,10 +116,10 @@ def is_wanted(kind: str, hints: Mapping[str, str]) -> bool:
     return not (NO_TYPE in hints and any(part.upper() in kind.upper() for part in hints[NO_TYPE].split(",")))
 
 
-def vgpu_columns(snapshot: Snapshot, *, healthy_only: bool, keep_modes: bool) -> VgpuColumns:
+def vgpu_columns(snapshot: Snapshot, *, healthy_only: bool, keep_modes: bool, refuse_mig: bool = False) -> VgpuColumns:
     """`healthy_only`: unhealthy cards, and those of nodes whose device plugin is gone, are left out. `keep_modes`: MPS and MIG are
-    modes of their own."""
-    name = ("vgpu cards", healthy_only, keep_modes)
+    modes of their own. `refuse_mig`: MIG is one in any case, and its cards are not given out."""
+    name = ("vgpu cards", healthy_only, keep_modes, refuse_mig)
     known: dict[tuple[Card, ...], CardsOfNode] = snapshot.memo.setdefault(("registers", name), {})
 
     def read(spec: NodeSpec) -> CardsOfNode | None:
@@ -130,7 +130,7 @@ def vgpu_columns(snapshot: Snapshot, *, healthy_only: bool, keep_modes: bool) ->
         if found is None:
             if len(known) > len(snapshot.nodes.specs):
                 known.clear()
-            found = known[cards] = _cards_of_node(cards, healthy_only, keep_modes)
+            found = known[cards] = _cards_of_node(cards, healthy_only, keep_modes, refuse_mig)
         return found
 
     found = column(snapshot, name, read, np.object_)
@@ -141,10 +141,10 @@ def vgpu_columns(snapshot: Snapshot, *, healthy_only: bool, keep_modes: bool) ->
     return held[1]
 
 
-def _cards_of_node(cards: tuple[Card, ...], healthy_only: bool, keep_modes: bool) -> CardsOfNode:
+def _cards_of_node(cards: tuple[Card, ...], healthy_only: bool, keep_modes: bool, refuse_mig: bool) -> CardsOfNode:
     mode = (cards[-1].mode or HAMI) if keep_modes else HAMI
-    if keep_modes and mode == MIG:
-        return CardsOfNode((), mode)
+    if (keep_modes or refuse_mig) and cards[-1].mode == MIG:
+        return CardsOfNode((), MIG)
     if healthy_only:
         cards = tuple(card if card.healthy else Card(card.uuid, 0, 0, card.type, False, card.mode) for card in cards)
     return CardsOfNode(cards, mode)

@@ -42,15 +42,19 @@ class Held(Struct, frozen=True):
 
 
 class Vgpus:
-    """`rules`: label values each; pods that match the same rule share no card."""
+    """`rules`: label values each; pods that match the same rule share no card. `refuse_mig`: cards that are split by MIG are not given
+    out, also where other systems take them for whole ones."""
 
-    def __init__(self, session: Session, policy: str, rules: Sequence[Mapping[str, str]]) -> None:
+    def __init__(self, session: Session, policy: str, rules: Sequence[Mapping[str, str]], *, refuse_mig: bool = False) -> None:
         semantics = session.semantics
         self.session = session
         self.policy = policy
         self.rules = rules
         self.columns: VgpuColumns = vgpu_columns(
-            session.snapshot, healthy_only=not semantics.unhealthy_cards_are_used, keep_modes=semantics.card_modes_are_kept
+            session.snapshot,
+            healthy_only=not semantics.unhealthy_cards_are_used,
+            keep_modes=semantics.card_modes_are_kept,
+            refuse_mig=refuse_mig,
         )
         shape = self.columns.size.shape
         self.use = Use(*(np.zeros(shape, dtype=np.int64) for _ in range(3)))

@@ -67,14 +67,14 @@ def gpus(plugin: KaiProportion, queue: str, figures: str = "allocated") -> float
     return float(getattr(plugin.tree, figures)[GPU, plugin.row[queue]])
 
 
-def test_what_jobs_wait_for_counts_while_they_sleep() -> None:
+def test_requests_of_inactive_jobs_count() -> None:
     objects = (node("n", 8), queue("dep"), queue("a", "dep", 0), queue("b", "dep", 0))
     waiting = (gang("mine", "a", 1, pods=8), gang("theirs", "b", 1, pods=8))
     _, plugin = opened(*objects, *waiting, asleep=("mine",))
     assert (gpus(plugin, "a", "share"), gpus(plugin, "b", "share")) == (4, 4)
 
 
-def test_what_is_allocated_follows_placements_up_the_tree() -> None:
+def test_allocated_amounts_follow_placements_up_the_tree() -> None:
     session, plugin = opened(
         node("n", 8),
         queue("dep"),
@@ -106,7 +106,7 @@ def test_a_limit_on_the_way_up_refuses() -> None:
     assert plugin.chunk_refusal(waiting, list(waiting.tasks)[:1]) is None
 
 
-def test_what_cannot_be_preempted_stays_within_quota() -> None:
+def test_non_preemptible_jobs_stay_within_quota() -> None:
     session, plugin = opened(node("n", 8), queue("q", quota=1), gang("g", "q", 2, preemptible=False), gang("p", "q", 2))
     reason = plugin.chunk_refusal(job(session, "g"), list(job(session, "g").tasks))
     assert reason is not None and reason.code == "NonPreemptibleOverQuota"

@@ -77,7 +77,7 @@ def test_only_complete_pools_of_the_newest_generation_count() -> None:
         ([claim("c", exactly())], "request r: device class gpu does not exist"),
     ],
 )
-def test_what_is_missing_is_named(claims: list[Object], words: str) -> None:
+def test_missing_objects_are_named(claims: list[Object], words: str) -> None:
     assert f"0/1 nodes are available: {words}." in outcome(node("n1"), *claims, user("p", "c"))[2]
 
 
@@ -85,3 +85,33 @@ def test_a_selector_that_fails_says_how() -> None:
     broken = device_class(expression='device.attributes["d"].healthy')
     words = outcome(node("n1"), broken, slice_of("n1", "a"), claim("c", exactly()), user("p", "c"))[2]
     assert "class gpu: selector #0: CEL runtime error: no such key: healthy" in words
+
+
+def held(name: str, node_name: str, *users: str) -> Object:
+    found = claim(name, exactly(), allocated=node_name)
+    found["status"]["reservedFor"] = [{"resource": "pods", "name": each, "uid": f"default/{each}"} for each in users]
+    return found
+
+
+@pytest.mark.parametrize(("users", "released"), [((), True), (("p",), True), (("other",), False), (("p", "other"), False)])
+def test_a_claim_that_holds_its_pod_to_a_full_node_loses_its_devices(users: tuple[str, ...], released: bool) -> None:
+    """No other pod uses it, and its devices are on a node that has no room for the pod."""
+    world = [node("n1").cpu(0), node("n2").cpu(4), device_class(), slice_of("n1", "a"), slice_of("n2", "a"), held("c", "n1", *users)]
+    made = user("p", "c")
+    made["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    plan = navarch.plan([*world, made], policy="kube-scheduler", cycles=2)
+    first, second = plan.records
+    assert not first.binds
+    assert [(each.claim, each.uid) for each in first.releases] == ([("default/c", "default/p")] if released else [])
+    (words,) = [each.message for job in first.jobs for each in job.refusals]
+    assert ("deallocation of ResourceClaim completed" if released else "still not schedulable") in words
+    assert [bind.node for bind in second.binds] == (["n2"] if released else [])
+
+
+def test_a_claim_whose_devices_every_node_reaches_keeps_them() -> None:
+    found = held("c", "n1")
+    del found["status"]["allocation"]["nodeSelector"]
+    made = user("p", "c")
+    made["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "9"}}
+    record = navarch.plan([node("n1").cpu(4), device_class(), slice_of("n1", "a"), found, made], policy="kube-scheduler").records[0]
+    assert not record.binds and not record.releases

@@ -68,7 +68,7 @@ def test_others_are_placed_beside_a_hostile_claim(kind: str, policy: str) -> Non
 
 
 @pytest.mark.parametrize("policy", ["navarch", "kube-scheduler"])
-def test_what_costs_too_much_is_told_with_the_claim(policy: str) -> None:
+def test_the_refusal_of_an_expensive_selector_names_the_claim(policy: str) -> None:
     objects = [*world(2, 2), claim("b1", COSTLY), user("p1", "b1"), claim("b2", COSTLY), user("p2", "b2")]
     record = navarch.plan(objects, policy=policy).records[0]
     for number in (1, 2):

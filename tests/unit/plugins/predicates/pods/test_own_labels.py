@@ -77,7 +77,7 @@ def test_a_selection_means_the_same_whether_its_labels_are_filed_or_not(
 
 
 @pytest.mark.parametrize("requirement", [("app", "In", ("a",)), ("app", "Exists", ())])
-def test_what_is_known_of_labels_grows_and_is_not_mistaken_for_another_numbering(
+def test_kept_label_columns_grow_and_follow_a_new_numbering(
     monkeypatch: pytest.MonkeyPatch, requirement: tuple[str, str, tuple[str, ...]]
 ) -> None:
     monkeypatch.setattr(cluster_module, "FORGET_AT", 3)
@@ -148,7 +148,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, jobs: int) -> int:
     return asked
 
 
-def test_what_a_rule_costs_does_not_grow_with_the_number_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_of_a_rule_does_not_grow_with_the_number_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     few, lots = compared(monkeypatch, 5), compared(monkeypatch, 50)
     assert few > 0
     assert lots == 10 * few

@@ -60,7 +60,7 @@ def test_patterns_take_time_in_proportion_to_the_text(pattern: str) -> None:
         "[1,2,3,4,5,6,7,8,9,0].all(x, " * 8 + "true" + ")" * 8 + " || true",
     ],
 )
-def test_what_costs_too_much_ends(expression: str) -> None:
+def test_expensive_expressions_end(expression: str) -> None:
     meter = Meter()
     with pytest.raises(CelCostError, match="costs more than 1000000 steps"):
         compile_selector(expression)(GPU, meter)
