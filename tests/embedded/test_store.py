@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from navarch.embedded.api.errors import ApiError
@@ -14,7 +16,7 @@ def pod(name: str, namespace: str = "default", **labels: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, "labels": labels}}
 
 
-def relabel(**labels: str):  # type: ignore[no-untyped-def]
+def relabel(**labels: str) -> Callable[[Manifest], Manifest]:
     def change(obj: Manifest) -> Manifest:
         obj["metadata"]["labels"] = labels
         return obj

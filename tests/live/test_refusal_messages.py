@@ -32,7 +32,7 @@ async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> No
         await world.pod("large", cpu="64", scheduler="other")
         (event,) = await world.eventually(said, bool)
         assert (event["type"], event["reason"], event["action"]) == ("Warning", "FailedScheduling", "Scheduling")
-        assert event["reportingController"] == "batch" and "_" in event["reportingInstance"]
+        assert event["reportingController"] == "other" and "_" in event["reportingInstance"]
         assert event["regarding"]["uid"] == (await world.get_pod("large"))["metadata"]["uid"]
         assert "series" not in event or event["series"] is None
         pod = await world.eventually(lambda: world.get_pod("large"), lambda found: "PodScheduled" in conditions(found))

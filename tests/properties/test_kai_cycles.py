@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 from hypothesis import example, given, settings
@@ -76,8 +76,8 @@ def test_no_queue_goes_above_its_limit(seed: int) -> None:
         assert limit < 0 or holds[queue] <= max(limit, held[queue]) + 1e-9, queue
 
 
-def _gpus(session: Session, world: KaiWorld) -> Counter[str]:
-    out: Counter[str] = Counter()
+def _gpus(session: Session, world: KaiWorld) -> dict[str, float]:
+    out: dict[str, float] = defaultdict(float)
     for job in session.all_jobs():
         for task in job.tree.active:
             shape = session.class_of(task).shape
@@ -85,7 +85,7 @@ def _gpus(session: Session, world: KaiWorld) -> Counter[str]:
             amount += shape.devices.fraction / 1000 if shape.devices else 0
             queue = job.queue.name
             while queue:
-                out[queue] += amount  # type: ignore[assignment]
+                out[queue] += amount
                 queue = world.parents[queue]
     return out
 

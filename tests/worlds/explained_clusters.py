@@ -48,7 +48,7 @@ class World:
         self.kai = policy == "kai"
         self.objects: list[Object] = []
         self.jobs: list[str] = []
-        self.free: dict[str, dict[str, int]] = {}
+        self.free: dict[str, dict[str, float]] = {}
         self.queues: list[str] = []
         self._nodes()
         self._queues(policy)
@@ -86,7 +86,7 @@ class World:
                 GPU: self.random.choice((0, 2, 4)),
                 "pods": self.random.choice((4, 110)),
             }
-            self.free[name] = dict(amounts)
+            self.free[name] = {key: float(amount) for key, amount in amounts.items()}
             allocatable = {key: str(value) for key, value in amounts.items()} | {"memory": "32Gi"}
             spec: Object = {}
             if self.chance(6):
@@ -247,7 +247,7 @@ class World:
         for name in self.random.sample(sorted(self.free), len(self.free)):
             if all(self.free[name][key] >= amount for key, amount in asked.items()):
                 for key, amount in asked.items():
-                    self.free[name][key] -= amount  # type: ignore[assignment]
+                    self.free[name][key] -= amount
                 return name
         return ""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from navarch.engine.policy import Policy
 from navarch.offline.plan import plan
 
 NOW = 1_767_225_600.0
@@ -48,6 +50,6 @@ def pod(name: str, in_group: str, gpus: int = 0, fraction: str = "", on: str = "
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Running" if on else "Pending"}}
 
 
-def cycle(*objects: dict[str, Any], policy: object = "kai", cycles: int = 1) -> dict[str, Any]:
-    found: dict[str, Any] = plan(objects, policy=policy, now=NOW, cycles=cycles).to_dict()["cycles"][-1]  # type: ignore[arg-type]
+def cycle(*objects: dict[str, Any], policy: str | Mapping[str, object] | Policy = "kai", cycles: int = 1) -> dict[str, Any]:
+    found: dict[str, Any] = plan(objects, policy=policy, now=NOW, cycles=cycles).to_dict()["cycles"][-1]
     return found

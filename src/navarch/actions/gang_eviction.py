@@ -41,6 +41,8 @@ class GangEviction(Action):
         session = self.session
         self._failed = FailedAttempts(session)
         self._victims: dict[tuple[str, int], list[tuple[Job, list[int]]]] = {}
+        self._kept: dict[int, tuple[int, list[int], list[Bundle]]] = {}
+        """Row of a job -> how many of its tasks are ready, those that may go, and the bundles of them."""
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
             if not job.counts[TaskStatus.PENDING] or keeps_to_label(job) or not takes_part(session, job):
@@ -137,7 +139,7 @@ class GangEviction(Action):
         for other, there in self._victim_jobs(job):
             tasks = there if everywhere else [t for t in there if domain[session.node[t]]]
             if tasks:
-                bundles += split(session, other, tasks)
+                bundles += self._split(other, tasks)
         if not bundles:
             return []
         bundles.sort(key=self._order(job, need))
@@ -145,6 +147,13 @@ class GangEviction(Action):
         left = allowed_parts(bundles, allowed)
         left.sort(key=self._order(job, need))
         return [b for b in left if not b.whole or self.given.flag("allowWholeBundle")]
+
+    def _split(self, other: Job, tasks: list[int]) -> list[Bundle]:
+        """The bundles of a job. Most jobs lose nothing between two attempts, so theirs are kept."""
+        kept = self._kept.get(other.row)
+        if kept is None or kept[0] != other.ready_count or kept[1] != tasks:
+            kept = self._kept[other.row] = other.ready_count, tasks, split(self.session, other, tasks)
+        return kept[2]
 
     def _order(self, job: Job, need: IntArray) -> Callable[[Bundle], Any]:
         session = self.session

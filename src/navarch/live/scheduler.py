@@ -96,6 +96,8 @@ MAX_BINDINGS_AHEAD = 1000
 """Start the next batch of the backlog only while fewer bindings than this have no outcome. The API server needs a second for them."""
 DRAIN_TIMEOUT = 5.0
 """Seconds to wait for answers after the last write was sent."""
+LAST_EVENTS = 0.3
+"""Seconds to wait for events and statuses once every binding has its outcome. The next leader waits for the lease meanwhile."""
 BUSY_BINDINGS = 200
 """While more bindings than this have no outcome, cycles that no event asks for are skipped."""
 
@@ -393,7 +395,7 @@ class Scheduler:
                 async with asyncio.timeout(self.options.shutdown_timeout):
                     while self.writers.busy() and self.leading:
                         await asyncio.sleep(0.02)
-                await self.pool.drain(1.0)
+                await self.pool.drain(LAST_EVENTS)
             except TimeoutError:
                 log.warning("%d writes were not finished in time", self.writers.busy())
                 self.writers.pause()

@@ -29,6 +29,7 @@ from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomi
 from navarch.engine.registry import Registry
 from navarch.ingest.groups import shown_key
 from navarch.installed import installed
+from navarch.model.objects.devices import AllocatedDevice
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.offline import plan_tables
 from navarch.offline.cycles import Cycles, Rules
@@ -216,8 +217,11 @@ def settings_for(
 
 
 def cycle_dict(number: int, record: CycleRecord) -> dict[str, Any]:
+    devices: dict[str, list[dict[str, Any]]] = {}
+    for found in record.claims:
+        devices.setdefault(found.uid, []).extend(_device(found.claim, each) for each in found.devices)
     return {
-        "binds": sorted((_placement(bind) for bind in record.binds), key=_by("pod", "node")),
+        "binds": sorted((_placement(bind, devices.get(bind.uid)) for bind in record.binds), key=_by("pod", "node")),
         "cycle": number,
         "evictions": sorted(
             (
@@ -232,8 +236,15 @@ def cycle_dict(number: int, record: CycleRecord) -> dict[str, Any]:
     }
 
 
-def _placement(placed: Bind | Nomination) -> dict[str, Any]:
-    """`gpuGroups`, `numaZones`, `cpus` and `annotations` exist only for pods that have them."""
+def _device(claim: str, device: AllocatedDevice) -> dict[str, Any]:
+    out: dict[str, Any] = {"claim": claim, "device": "/".join(device.id), "request": device.request}
+    if device.consumed:
+        out["consumedCapacity"] = dict(device.consumed)
+    return out
+
+
+def _placement(placed: Bind | Nomination, devices: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """`gpuGroups`, `numaZones`, `cpus`, `annotations` and `devices` exist only for pods that have them."""
     out: dict[str, Any] = {"node": placed.node, "pod": placed.pod}
     if placed.gpu_groups:
         out["gpuGroups"] = list(placed.gpu_groups)
@@ -243,6 +254,8 @@ def _placement(placed: Bind | Nomination) -> dict[str, Any]:
         out["cpus"] = placed.cpus
     if isinstance(placed, Bind) and placed.annotations:
         out["annotations"] = dict(placed.annotations)
+    if devices:
+        out["devices"] = devices
     return out
 
 

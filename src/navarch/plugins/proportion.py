@@ -25,7 +25,7 @@ from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
 from navarch.model.resources import UNLIMITED, BoolArray, FloatArray, IntArray
-from navarch.plugins.queues.amounts import CLOSE, Amounts, asked_dims, fits, is_empty, largest_part
+from navarch.plugins.queues.amounts import CLOSE, Amounts, fits, is_empty, largest_part
 from navarch.plugins.queues.ledger import FREED, QueueLedger, closed, hard_limits, real_capabilities
 
 
@@ -131,7 +131,8 @@ class Proportion(Plugin):
         session = self.session
         if not reclaim or not session.semantics.weights_bind_gang_reclaim:
             return None
-        held: dict[int, IntArray] = {}
+        held: dict[int, tuple[list[int], list[float]]] = {}
+        """Queue -> what it holds and what it deserves, as plain numbers: a few are read for each of very many candidates."""
         spare: dict[int, int] = {}
         ended: dict[int, bool] = {}
         out = []
@@ -139,17 +140,20 @@ class Proportion(Plugin):
             other = session.job_of(candidate)
             if other is None:
                 continue
-            number, request = other.queue.number, session.class_of(candidate).charge
-            allocated = held.setdefault(number, self.ledger.allocated[number].copy())
-            left = spare.setdefault(other.row, other.ready_count - other.min_member)
-            dims = asked_dims(request)
-            above = bool((allocated[dims] > self.deserved[number][dims]).any())
-            if left > 0:
-                spare[other.row] = left - 1
+            number, row, asked = other.queue.number, other.row, self.ledger.amounts_asked(session.class_of(candidate))
+            if number not in held:
+                held[number] = self.ledger.allocated[number].tolist(), self.deserved[number].tolist()
+            allocated, deserved = held[number]
+            if row not in spare:
+                spare[row] = other.ready_count - other.min_member
+            above = any(allocated[dim] > deserved[dim] for dim, _ in asked)
+            if spare[row] > 0:
+                spare[row] -= 1
             else:
-                above = ended.setdefault(other.row, above)  # the rest of the gang goes with its first, or stays
+                above = ended.setdefault(row, above)  # the rest of the gang goes with its first, or stays
             if above:
-                allocated -= request
+                for dim, amount in asked:
+                    allocated[dim] -= amount
                 out.append(candidate)
         return out
 

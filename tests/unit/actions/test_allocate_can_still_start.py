@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.worlds.small_cluster import job_in, open_session, row_in, shape, task, with_nodes
 
@@ -12,13 +14,13 @@ from navarch.model.spec import JobSpec, Requests, SubGroupSpec
 
 
 def go_on(
-    minimum: int, roles: Requests, pods: dict[str, str], *, running: tuple[str, ...] = (), failed: str = "", **spec: object
+    minimum: int, roles: Requests, pods: dict[str, str], *, running: tuple[str, ...] = (), failed: str = "", **spec: Any
 ) -> bool:
     """`pods`: name -> role; the one that `failed` found no node."""
     cluster = with_nodes(("n", {"cpu": 9}))
     semantics = spec.pop("semantics", STRICT)
     assert isinstance(semantics, Semantics)
-    cluster.put_job(JobSpec("ns/j", "default", min_member=minimum, roles=roles, **spec))  # type: ignore[arg-type]
+    cluster.put_job(JobSpec("ns/j", "default", min_member=minimum, roles=roles, **spec))
     for name, role in pods.items():
         cluster.put_task(task(name, shape(cpu=1), "ns/j", "n" if name in running else "", role=role))
     session = open_session(cluster, semantics=semantics)

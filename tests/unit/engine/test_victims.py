@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from tests.worlds.small_cluster import add_job, open_session, row_in, shape, task, with_nodes
 
@@ -30,8 +32,8 @@ def world() -> Cluster:
     return cluster
 
 
-def uids(session: Session, mask: object) -> list[str]:
-    return sorted(spec.uid for spec, wanted in zip(session.snapshot.tasks.specs, mask) if wanted and spec is not None)  # type: ignore[call-overload]
+def uids(session: Session, mask: Iterable[object]) -> list[str]:
+    return sorted(spec.uid for spec, wanted in zip(session.snapshot.tasks.specs, mask) if wanted and spec is not None)
 
 
 def test_candidates_of_a_queue() -> None:

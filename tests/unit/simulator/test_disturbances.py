@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from navarch.installed import installed
@@ -14,16 +16,16 @@ from navarch.simulator.simulate import simulate
 from navarch.simulator.simulation import Simulation
 
 
-def job(name: str, submit: float, duration: float, gpus: int = 4, **more: object) -> TraceJob:
-    return TraceJob(name=name, submit=submit, duration=duration, pods=(PodSet(gpus=gpus),), **more)  # type: ignore[arg-type]
+def job(name: str, submit: float, duration: float, gpus: int = 4, **more: Any) -> TraceJob:
+    return TraceJob(name=name, submit=submit, duration=duration, pods=(PodSet(gpus=gpus),), **more)
 
 
-def played(jobs: list[TraceJob], policy: object = "fifo", cluster: str = "a=2x4gpu", **options: object) -> Measures:
+def played(jobs: list[TraceJob], policy: str | dict[str, Any] = "fifo", cluster: str = "a=2x4gpu", **options: Any) -> Measures:
     registry = installed(())
-    chosen = read_policy(policy, registry)  # type: ignore[arg-type]
+    chosen = read_policy(policy, registry)
     built, _ = read_cluster(cluster).build(settings_for(chosen))
     measures = Measures(8)
-    Simulation(built, chosen, registry, measures, **options).run(jobs)  # type: ignore[arg-type]
+    Simulation(built, chosen, registry, measures, **options).run(jobs)
     return measures
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from navarch.kube.resources import Resource
+from navarch.live.scheduler import Scheduler
 
 
-def stored(scheduler: object, resource: Resource) -> list[str]:
-    found = (each for each, _ in scheduler.informers.kinds if each.resource == resource)  # type: ignore[attr-defined]
+def stored(scheduler: Scheduler, resource: Resource) -> list[str]:
+    found = (each for each, _ in scheduler.informers.kinds if each.resource == resource)
     return sorted(name for informer in found for _, name in informer.store)

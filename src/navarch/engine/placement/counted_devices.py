@@ -18,6 +18,7 @@ import numpy as np
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.shared_devices import ONE, SharedDevices
 from navarch.model.node_facts import labelled_gpu_counts
+from navarch.model.resources import IntArray
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
@@ -182,6 +183,10 @@ class CountedDevices(SharedDevices):
             self.session.nodes.count_devices(dim, node, pipelined=ONE * count)
 
     # choosing
+
+    def _spare(self, free: IntArray) -> IntArray:
+        """What the books lack is taken from what groups have room for."""
+        return self.whole(free)
 
     def _only_promised(self, node: int, slot: int, group: str, amount: int) -> bool:
         return (node, group) not in self._sat_on or int(self.memory[node]) - int(self.allocated[node, slot]) < amount

@@ -219,8 +219,12 @@ class SharedDevices:
         groups = np.minimum(self.group_fits(kind, rows).sum(axis=1), devices.count)
         portion = self.portion(kind)[rows]
         sound = (portion <= 1) | (portion == np.floor(portion))
-        fits: BoolArray = sound & (np.maximum(self.whole(free), 0) + groups >= devices.count)
+        fits: BoolArray = sound & (self._spare(free) + groups >= devices.count)
         return fits
+
+    def _spare(self, free: IntArray) -> IntArray:
+        """Whole devices that shares may open."""
+        return np.maximum(self.whole(free), 0)
 
     def fits_on(self, kind: TaskClass, node: int) -> bool:
         """Whether the node has enough devices for the task, those that are being released counted."""

@@ -109,7 +109,8 @@ class QueueLedger:
             found = self._asked[task.number] = (dims, task.charge[dims])
         return found
 
-    def _amounts_asked(self, task: TaskClass) -> list[tuple[int, int]]:
+    def amounts_asked(self, task: TaskClass) -> list[tuple[int, int]]:
+        """The same as plain pairs."""
         found = self._pairs.get(task.number)
         if found is None:
             dims, request = self.asked(task)
@@ -119,7 +120,7 @@ class QueueLedger:
     def room(self, number: int, task: TaskClass, limit: IntArray, count: int) -> int:
         """How many of `count` such tasks the queue can take on within an integer limit."""
         held = self.allocated[number]
-        for dim, amount in self._amounts_asked(task):  # a few: cheaper one by one than as arrays
+        for dim, amount in self.amounts_asked(task):  # a few: cheaper one by one than as arrays
             count = min(count, (int(limit[dim]) - int(held[dim])) // amount)
         return count
 

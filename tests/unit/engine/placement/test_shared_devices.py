@@ -40,7 +40,8 @@ def whole(session: Session) -> tuple[int, int, int]:
     """GPUs that are idle, being released, and promised."""
     dim = session.snapshot.resource_names.index(GPU)
     nodes = session.nodes
-    return tuple(int(table[dim, 0]) // 1000 for table in (nodes.idle, nodes.releasing, nodes.pipelined))  # type: ignore[return-value]
+    idle, releasing, promised = (int(table[dim, 0]) // 1000 for table in (nodes.idle, nodes.releasing, nodes.pipelined))
+    return idle, releasing, promised
 
 
 def row(session: Session, name: str) -> int:

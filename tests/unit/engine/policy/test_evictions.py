@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -62,13 +63,13 @@ def objects(allowed: int) -> list[dict[str, Any]]:
     return [node, budget, pod("kept", 5, "n0", app="kept"), pod("free", 10, "n0"), pod("high", 1000)]
 
 
-POLICIES: dict[str, dict[str, object]] = {
+POLICIES: dict[str, Mapping[str, Any]] = {
     "preempt": {
         "actions": "allocate, preempt",
         "tiers": [{"plugins": [{"name": "priority"}, {"name": "conformance"}, {"name": "predicates"}]}],
     },
-    "gangpreempt": PRESETS["navarch"],  # type: ignore[dict-item]
-    "kube-scheduler": PRESETS["kube-scheduler"],  # type: ignore[dict-item]
+    "gangpreempt": PRESETS["navarch"],
+    "kube-scheduler": PRESETS["kube-scheduler"],
 }
 
 

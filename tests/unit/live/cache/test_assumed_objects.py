@@ -13,7 +13,7 @@ from navarch.apis.volcano.podgroups import Queue, read_queue
 from navarch.engine.reasons import Event
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
 from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.model.spec import BindRequestSpec, NamespaceSpec, ObjectSpec, PriorityClassSpec, QuotaSpec
+from navarch.model.spec import BindRequestSpec, NamespaceSpec, ObjectSpec, PriorityClassSpec, QuotaSpec, Requests
 from navarch.model.status import TaskStatus
 
 POOL = replace(SETTINGS, node_pool_key="pool", node_pool="ours")
@@ -163,9 +163,9 @@ class Listening:
     """Each notice with what it says is free."""
 
     def __init__(self) -> None:
-        self.notices: list[tuple[Event, str, bool, object]] = []
+        self.notices: list[tuple[Event, str, bool, Requests | None]] = []
 
-    def __call__(self, event: Event, job: str = "", *, urgent: bool = True, freed: object = None) -> None:
+    def __call__(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
         self.notices.append((event, job, urgent, freed))
 
 
@@ -188,7 +188,7 @@ def test_the_events_of_a_deleted_pod(where: str, promised: str, urgent: bool, fr
     made.remove_pod("uid-a")
     (event, job, soon, left), changed = heard.notices
     assert (event, job, soon) == (Event.POD_REMOVED, "", urgent)
-    assert dict(left).get("cpu", 0) == (2000 if freed else 0)  # type: ignore[call-overload]
+    assert dict(left or ()).get("cpu", 0) == (2000 if freed else 0)
     assert changed[:3] == (Event.POD_CHANGED, "default/g", bool(where)), "one that waits has too few pods now to be worth a cycle"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -80,7 +81,7 @@ class World:
         self.preparations.plan(cast(Cycle, Decided()))
         for name in names:
             bind = AssumedBind(name, "ns", name, "n1", "ns/j", 0.0)
-            self.preparations.before(bind, lambda bind=bind: self._bound(bind))  # type: ignore[misc]
+            self.preparations.before(bind, partial(self._bound, bind))
 
     def _bound(self, bind: AssumedBind) -> None:
         Recorded.story.append(f"bind {bind.name}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from tests.worlds.live_parts.fake_pool import Submitted
 
@@ -17,11 +19,15 @@ def ignore(outcome: Outcome) -> None:
     return None
 
 
+def made(name: str) -> tuple[Write, Done]:
+    return write(name), ignore
+
+
 def test_only_a_handful_is_inside_the_pool() -> None:
     submitted = Submitted()
     outbox = Outbox(submitted.pool, room=2)
     for i in range(5):
-        outbox.put(lambda i=i: (write(str(i)), ignore))  # type: ignore[misc]
+        outbox.put(partial(made, str(i)))
     assert [each.path for each in submitted.writes] == ["/0", "/1"]
     submitted.end()
     assert [each.path for each in submitted.writes] == ["/0", "/1", "/2"]
@@ -32,8 +38,12 @@ def test_unwanted_writes_are_not_sent() -> None:
     submitted = Submitted()
     outbox = Outbox(submitted.pool, room=1)
     wanted = {"a": True, "b": True}
+
+    def make(name: str) -> tuple[Write, Done] | None:
+        return made(name) if wanted[name] else None
+
     for name in wanted:
-        outbox.put(lambda name=name: (write(name), ignore) if wanted[name] else None)  # type: ignore[misc]
+        outbox.put(partial(make, name))
     wanted["b"] = False
     submitted.end()
     assert [each.path for each in submitted.writes] == ["/a"]

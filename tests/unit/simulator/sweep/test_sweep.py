@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,8 @@ from navarch.simulator.sweep.runs import RunSpec, run
 TRACE = Path(__file__).resolve().parents[4] / "examples" / "traces" / "two-teams.jsonl"
 
 
-def spec(policy: str = "fifo", **more: object) -> RunSpec:
-    return RunSpec(f"jsonl:{TRACE}", "h100=4x8gpu", policy, **more)  # type: ignore[arg-type]
+def spec(policy: str = "fifo", **more: Any) -> RunSpec:
+    return RunSpec(f"jsonl:{TRACE}", "h100=4x8gpu", policy, **more)
 
 
 def test_arguments_of_plugins_are_set_and_checked() -> None:

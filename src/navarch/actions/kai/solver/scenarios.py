@@ -160,7 +160,7 @@ class TakenVictims:
         one_by_one = len(new) == 1
         node_of = self.session.node
         for batch in new:
-            for task in batch.tasks:
+            for task in reversed(batch.tasks):  # the last task of a gang is named first: it decides which node appears first
                 node = int(node_of[task])
                 if node < 0:
                     continue

@@ -146,9 +146,10 @@ class Claims:
         made = {claim.owner[2]: key for key, claim in self.claims.items() if claim.extended and claim.owner is not None}
         if not made:
             return set()
-        tasks, status = self.session.snapshot.tasks, self.session.status
-        waiting = np.flatnonzero(tasks.alive & (status == TaskStatus.PENDING)).tolist()
-        return {made[uid] for uid in (self.session.task(row).uid for row in waiting) if uid in made}
+        session, tasks = self.session, self.session.snapshot.tasks
+        asking = [number for number, shape in enumerate(session.snapshot.shapes) if self.extended.concerns(shape)]
+        waiting = tasks.alive & (session.status == TaskStatus.PENDING) & np.isin(session.shape, asking)
+        return {made[uid] for uid in (session.task(row).uid for row in np.flatnonzero(waiting).tolist()) if uid in made}
 
     def of(self, task: TaskClass) -> list[ResourceClaimSpec]:
         found = [self.claims.get((task.namespace, name)) for _, name in task.shape.claims]

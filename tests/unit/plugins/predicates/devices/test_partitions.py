@@ -155,3 +155,9 @@ def test_one_search_answers_for_nodes_that_are_alike(monkeypatch: pytest.MonkeyP
     record = navarch.plan([*world, *(claim(f"c{i}", exactly()) for i in range(4)), *(user(f"p{i}", f"c{i}") for i in range(4))])
     assert len(record.records[0].claims) == 4
     assert len(searches) <= 8, "one for all nodes, and one for each node that changed"
+
+
+def test_a_plan_names_the_devices() -> None:
+    world = [node("n1"), device_class(), *pool("n1", [shared("a", "10Gi")]), claim("c", asks("4Gi")), user("p", "c")]
+    (bind,) = navarch.plan(world, policy="kube-scheduler").to_dict()["cycles"][0]["binds"]
+    assert bind["devices"] == [{"claim": "default/c", "device": "d/n1/a", "request": "r", "consumedCapacity": {"memory": "4Gi"}}]
