@@ -31,6 +31,7 @@ from navarch.kube.errors import (
     Unreachable,
 )
 from navarch.kube.resources import PODS, Resource
+from navarch.kube.transport import SMALL_PIECE
 
 NODES = Resource("", "v1", "nodes", namespaced=False)
 
@@ -202,6 +203,29 @@ async def test_a_stream_may_be_told_to_be_quiet_for_another_while_after_each_pie
         patience[0] = 0.05
         with pytest.raises(OutcomeUnknown):
             await anext(pieces)
+
+
+async def test_a_stream_whose_pieces_are_gathered_loses_none_of_them() -> None:
+    bodies = [f"{number}\n".encode() for number in range(20)] + [b"x" * (2 * SMALL_PIECE)]
+
+    async def pieces_of_all_sizes(_: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for body in bodies:
+            writer.write(b"%x\r\n%b\r\n" % (len(body), body))
+            await writer.drain()
+        writer.write(b"0\r\n\r\n")
+
+    small: list[None] = []
+
+    def gather() -> float:
+        small.append(None)
+        return 0.01
+
+    async with RawServer(lambda _: pieces_of_all_sizes) as server, Client(Endpoint(server.url)) as client:
+        stream = client.transport.stream("/api/v1/nodes", {}, idle_timeout=lambda: 60.0, gather=gather)
+        got = [piece async for piece in stream]
+    assert b"".join(got) == b"".join(bodies)
+    assert len(small) == sum(len(piece) < SMALL_PIECE for piece in got)
 
 
 async def test_a_port_without_a_listener_is_unreachable() -> None:

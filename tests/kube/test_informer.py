@@ -443,10 +443,12 @@ async def test_a_watch_that_began_with_all_objects_may_be_quiet_as_long_as_any_o
     stream, idle = client.transport.stream, list[Callable[[], float]]()
     beginning: list[float] = []
 
-    def listening(path: str, params: Params, *, idle_timeout: Callable[[], float]) -> AsyncGenerator[bytes, None]:
+    def listening(
+        path: str, params: Params, *, idle_timeout: Callable[[], float], gather: Callable[[], float]
+    ) -> AsyncGenerator[bytes, None]:
         idle.append(idle_timeout)
         beginning.append(idle_timeout())
-        return stream(path, params, idle_timeout=idle_timeout)
+        return stream(path, params, idle_timeout=idle_timeout, gather=gather)
 
     monkeypatch.setattr(client.transport, "stream", listening)
     async with informing(client, Recorder(), patience=replace(QUICK, initial_idle=20.0, idle=90.0)):

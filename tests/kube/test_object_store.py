@@ -79,7 +79,7 @@ def test_the_handlers_books_are_right_after_any_history(steps: list[tuple[str, s
                 deliver(last)
                 assert len(seen.story) == story
         elif step == "list":
-            mirror.replace(list(cluster.objects.values()))
+            mirror.replace(list(mirror.with_known(cluster.objects.values())))
             lost = False
     mirror.replace(list(cluster.objects.values()))
     # The Recorder itself refuses anything told twice or out of order. What is left is the truth.
@@ -109,3 +109,14 @@ def test_versions_that_are_no_numbers_can_only_differ() -> None:
     for version in ("x1", "x1", "x0"):
         mirror.apply(Change("ADDED", Pod(Metadata("a", "d", "u", version))))
     assert seen.story == [("added", "a"), ("updated", "a")]
+
+
+def test_objects_of_a_known_version_are_kept_once() -> None:
+    seen = Recorder()
+    mirror = ObjectStore(seen, seen.on_bad)
+    first, second = Pod(Metadata("a", "d", "u", "1")), Pod(Metadata("b", "d", "v", "1"))
+    mirror.replace([first, second])
+    bad = BadObject("ADDED", ObjectMetadata("c", "d", "w", "1"), ValueError("bad"))
+    again, newer, other = Pod(Metadata("a", "d", "u", "1")), Pod(Metadata("b", "d", "v", "2")), Pod(Metadata("a", "d", "x", "1"))
+    found = list(mirror.with_known([again, newer, bad, other]))
+    assert found[0] is first and found[1] is newer and found[2] is bad and found[3] is other

@@ -47,6 +47,8 @@ log = logging.getLogger(__name__)
 JSON = "application/json"
 #: Large enough to pass on a burst of watch events in few pieces, small enough to pause between pieces.
 WATCH_BUFFER = 256 * 1024
+#: A stream with larger pieces than this has much to bring, and is read on at once.
+SMALL_PIECE = WATCH_BUFFER // 4
 WITHHELD = "not sent: this process does not lead any more"
 Params = Mapping[str, str | int]
 Headers = Sequence[tuple[str, str]]
@@ -144,12 +146,19 @@ class Transport:
             await asyncio.sleep(wait)
 
     async def stream(
-        self, path: str, params: Params, *, idle_timeout: Callable[[], float], open_timeout: float = 30.0
+        self,
+        path: str,
+        params: Params,
+        *,
+        idle_timeout: Callable[[], float],
+        gather: Callable[[], float] = lambda: 0.0,
+        open_timeout: float = 30.0,
     ) -> AsyncGenerator[bytes, None]:
         """The body of a long GET as it arrives, in pieces of any size; not repeated here.
 
         Ends when the server ends it. `idle_timeout()` seconds without a byte raise `OutcomeUnknown`. It is called before each wait:
-        the beginning of a stream may have a shorter time-out than the rest.
+        the beginning of a stream may have a shorter time-out than the rest. After a small piece nothing is read for
+        `gather()` seconds, so that the pieces of a busy stream are read together.
         """
         if self._streams is None:
             self._streams = self._session(limit=0, keepalive=15)
@@ -183,6 +192,8 @@ class Transport:
                         if not chunk:
                             break
                         yield chunk
+                        if len(chunk) < SMALL_PIECE and (pause := gather()) > 0:
+                            await _read_nothing(reply, pause)
                 finally:
                     # The stream is abandoned: closing TLS properly would wait for an answer.
                     if reply.connection is not None and reply.connection.transport is not None:
@@ -281,6 +292,16 @@ class Transport:
         if error.code == 503 and method == "GET":
             return backoff.next()
         return None
+
+
+async def _read_nothing(reply: aiohttp.ClientResponse, seconds: float) -> None:
+    """Leave what arrives to the socket's buffer: one read for many events costs less than one for each."""
+    transport = reply.connection.transport if reply.connection is not None else None
+    if transport is None:
+        return
+    transport.pause_reading()
+    await asyncio.sleep(seconds)
+    transport.resume_reading()
 
 
 def _unknown(maybe_done: str, then: TransportError | ApiError) -> OutcomeUnknown:

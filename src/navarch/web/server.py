@@ -44,6 +44,9 @@ from navarch.web.work.runner import WorkRunner
 
 log = logging.getLogger(__name__)
 
+GATHER_SECONDS = 0.1
+"""Events of watches are read together for this long; rows are made once a second."""
+
 
 @dataclass(frozen=True)
 class WebOptions:
@@ -75,7 +78,7 @@ class WebOptions:
     look_seconds: float = LOOK_SECONDS
     """Seconds between two looks at the published policy."""
     seed: int | None = None
-    patience: Patience | None = field(default=None)
+    patience: Patience = field(default_factory=lambda: Patience(gather=GATHER_SECONDS))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ not, everything is taken back, every pod is told the group's shortage, and less 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from navarch.actions.kube_scheduler.group_placement import GroupPlacement, StatementBoard
@@ -36,6 +36,8 @@ class GangCycle:
         self._rows: dict[int, list[int]] = {}
         """Job -> its waiting pods, in their order."""
         self._units = units
+        self._failed: dict[Hashable, tuple[int, str]] = {}
+        """What groups like this one failed with, and after how many changes of the cycle."""
 
     def is_gang(self, row: int) -> bool:
         job = self.session.job_of(row)
@@ -82,11 +84,16 @@ class GangCycle:
         if problem:
             self._refuse_all(rows, problem)
             return
+        alike = self._signature(root, rows)
+        if alike is not None and (known := self._failed.get(alike)) is not None and known[0] == self.action.changes:
+            self._refuse_all(rows, known[1])
+            return
         statement = session.statement()
         board = StatementBoard(self.action, statement)
         found = GroupPlacement(self.action, board, self._waiting).place(root)
         if not found.message:
             statement.commit()
+            self.action.changes += 1
             for row, errors in found.refused.items():
                 self.action.refuse(row, errors)
             for row, message in found.failed.items():
@@ -95,13 +102,15 @@ class GangCycle:
         message = found.message
         victims = self._preempt(root, rows)
         if isinstance(victims, GroupVictims):
-            self._evict(root, rows, victims)
+            self._evict(root, victims)
             message = f"{message}, found a placement for podgroup, preempting {len(victims.victims)} victims"
         elif victims:
             message = f"{message}, preemption: {victims}"
             if victims != UNDER_WAY:
                 for row in rows:
                     self.action.nominations.drop(row)
+        if alike is not None and not isinstance(victims, GroupVictims):
+            self._failed[alike] = self.action.changes, message
         for row in rows:
             self.action.refuse(row, FitErrors(len(session.nodes), message=found.failed.get(row, message)))
 
@@ -112,6 +121,16 @@ class GangCycle:
         first = min(self._other)
         others = f" and {len(self._other) - 1} more" if len(self._other) > 1 else ""
         return [f"{first}{others}: under kube-scheduler's rules a group is a gang only with scheduling.k8s.io and GangScheduling"]
+
+    def _signature(self, root: GroupNode, rows: list[int]) -> Hashable | None:
+        """Groups with the same signature fail alike while nothing changes; None: the group is like no other."""
+        session, nominations = self.session, self.action.nominations
+        if root.job is None or any(nominations.node_of(row) is not None for row in rows) or scheduled(session, root):
+            return None
+        kinds = tuple(
+            (session.class_of(row).number, session.task(row).pod_priority, session.task(row).preemption_policy) for row in rows
+        )
+        return kinds, root.minimum, root.label, root.priority, root.preemption_policy
 
     def _lacks(self, root: GroupNode) -> str:
         """Why the pods that exist are too few for the group to be tried; empty: they are enough."""
@@ -131,10 +150,10 @@ class GangCycle:
             return ""
         return GroupPreemption(self.action, self._units, self._waiting).find(root, rows)
 
-    def _evict(self, root: GroupNode, rows: list[int], found: GroupVictims) -> None:
+    def _evict(self, root: GroupNode, found: GroupVictims) -> None:
         """Evict the victims and nominate the pods. The victims hold their resources until they are gone."""
         session = self.session
-        job = self._job(rows[0])
+        job = self._job(found.pairs[0][0])
         message = f"Preempted by podgroup {root.uid} on node cluster"
         statement = session.statement()
         for victim in found.victims:
@@ -143,9 +162,10 @@ class GangCycle:
         for row, node in found.pairs:
             statement.nominate(row, node)
         statement.commit()
+        self.action.changes += 1
         for row, node in found.pairs:
-            self.action.nominations.drop_lesser(node, session.task(row).pod_priority)
             self.action.nominations.put(row, node)
+            self.action.nominations.drop_lesser_than(row, node)
         self.action.changed()
 
     def _waiting(self, node: GroupNode) -> list[int]:

@@ -84,19 +84,27 @@ class GroupPreemption:
     def _lesser(self, priority: int) -> list[VictimUnit]:
         """Units of pods on nodes below the priority, the most important first. A unit with a protected pod is left out."""
         session, tasks = self.session, self.session.snapshot.tasks
-        there = np.flatnonzero(tasks.alive & (session.node >= 0) & ON_NODE[session.status])
+        there = tasks.alive & (session.node >= 0) & ON_NODE[session.status]
+        if not self._units.any_group:
+            there &= tasks.pod_priority < priority
         protected = session.shared(ProtectedPods)
-        units = dict.fromkeys(self._units.of(row) for row in there.tolist())
+        units = dict.fromkeys(self._units.of(row) for row in np.flatnonzero(there).tolist())
         found = [unit for unit in units if unit.priority < priority]
         if protected.rows is not None:
             found = [unit for unit in found if not any(protected.has(row) for row in unit.rows)]
         return sorted(found, key=lambda unit: unit.importance)
 
     def _needed(self, trial: WhatIf, lesser: Sequence[VictimUnit], pairs: Sequence[Pair]) -> list[VictimUnit]:
-        """The units that cannot come back. The pods of the group are on their nodes in the trial."""
+        """The units that cannot come back. The pods of the group are on their nodes in the trial. A unit on other nodes comes back
+        in any case, unless a rule of the group's pods counts pods elsewhere."""
+        session = self.session
         needed: list[VictimUnit] = []
-        violating, others = split_by_budget(self.session, lesser)
+        nodes = {node for _, node in pairs}
+        far = any(f.scope is Scope.GLOBAL for row, _ in pairs for f in session.filters_for(session.class_of(row)))
+        violating, others = split_by_budget(session, lesser)
         for unit in (*violating, *others):
+            if not far and not any(int(session.node[row]) in nodes for row in unit.rows):
+                continue
             self._move(trial, unit, back=True)
             if not self._still_fit(trial, unit, pairs):
                 self._move(trial, unit, back=False)
@@ -113,7 +121,7 @@ class GroupPreemption:
             if node not in nodes and not any(f.scope is Scope.GLOBAL for f in session.filters_for(task)):
                 continue
             trial.remove(row, node)
-            fits = session.view(task).admits(node)
+            fits = self.action.nominations.admits(session.view(task), row, node)
             trial.add(row, node)
             if not fits:
                 return False

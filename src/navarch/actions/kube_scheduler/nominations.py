@@ -7,7 +7,7 @@ rely on it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from navarch.model.status import TaskStatus
 
 
 class Nominations:
-    def __init__(self, session: Session) -> None:
+    """`priority` of a pod: its own, if no other rule is given."""
+
+    def __init__(self, session: Session, priority: Callable[[int], int] | None = None) -> None:
         self.session = session
+        self._priority = priority or (lambda row: session.task(row).pod_priority)
         self._at: dict[int, dict[int, None]] = {}
         """Node row -> the tasks nominated for it."""
         self._of: dict[int, int] = {}
@@ -50,16 +53,20 @@ class Nominations:
 
     def drop_lesser(self, node: int, priority: int) -> list[int]:
         """Drop nominations on a node for pods below a priority."""
-        gone = [task for task in self._at.get(node, {}) if self.session.task(task).pod_priority < priority]
+        gone = [task for task in self._at.get(node, {}) if self._priority(task) < priority]
         for task in gone:
             self.drop(task)
         return gone
 
+    def drop_lesser_than(self, task: int, node: int) -> None:
+        """Drop nominations on the node for pods less important than this one."""
+        self.drop_lesser(node, self._priority(task))
+
     def expected(self, task: int, node: int) -> list[int]:
         """Other tasks nominated for the node with equal or higher priority."""
-        priority = self.session.task(task).pod_priority
+        priority = self._priority(task)
         others = self._at.get(node, {})
-        return [other for other in others if other != task and self.session.task(other).pod_priority >= priority]
+        return [other for other in others if other != task and self._priority(other) >= priority]
 
     def nodes_with_others(self, task: int) -> Iterator[int]:
         for node in sorted(self._at):
@@ -94,7 +101,7 @@ class Nominations:
         if not self._of:
             return counts, where, unresolvable
         if view.figures_only and task not in self._of:
-            promised, pods = self.promised(self.session.task(task).pod_priority)
+            promised, pods = self.promised(self._priority(task))
             where = among & (pods > 0)
             nodes = np.flatnonzero(where)
             if len(nodes):
@@ -124,7 +131,7 @@ class Nominations:
 
     def _by_figures(self, view: ClassView, task: int, feasible: BoolArray) -> tuple[BoolArray, list[int]]:
         """The same in one step over all nodes, where filters read only figures."""
-        promised, pods = self.promised(self.session.task(task).pod_priority)
+        promised, pods = self.promised(self._priority(task))
         nodes = np.flatnonzero(feasible & (pods > 0))
         if not len(nodes):
             return feasible, []
@@ -141,7 +148,7 @@ class Nominations:
             session = self.session
             held = self._sums[priority] = np.zeros_like(session.nodes.requested), np.zeros(len(session.nodes), np.int64)
             for other, node in self._of.items():
-                if session.task(other).pod_priority >= priority:
+                if self._priority(other) >= priority:
                     held[0][:, node] += session.class_of(other).request
                     held[1][node] += 1
         return held
@@ -150,7 +157,7 @@ class Nominations:
         """The requests of all nominated pods except the task; None: there are none."""
         if not self._of or (len(self._of) == 1 and task in self._of):
             return None
-        sums, _ = self.promised(self.session.task(task).pod_priority)
+        sums, _ = self.promised(self._priority(task))
         node = self._of.get(task)
         if node is not None:
             sums = sums.copy()
@@ -158,7 +165,7 @@ class Nominations:
         return sums
 
     def _count(self, task: int, node: int, step: int) -> None:
-        priority, request = self.session.task(task).pod_priority, self.session.class_of(task).request
+        priority, request = self._priority(task), self.session.class_of(task).request
         for least, (sums, pods) in self._sums.items():
             if priority >= least:
                 sums[:, node] += step * request

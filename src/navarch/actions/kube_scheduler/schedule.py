@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -29,6 +30,7 @@ from navarch.engine.placement.fit_errors import ROOM, FitErrors
 from navarch.engine.placement.shared_devices import UNSHARED, shares_devices
 from navarch.engine.points.protocols import FeasibleNodes
 from navarch.engine.reasons import Event
+from navarch.engine.session import Session
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 
@@ -85,6 +87,16 @@ def _up_to_first(nodes: list[int], special: frozenset[int]) -> list[int]:
     return nodes
 
 
+def _queue_priority(session: Session, trees: GroupTrees, row: int) -> int:
+    """The priority by which a pod stands in the queue and keeps a nomination: that of its root group, where the group has one."""
+    job = session.job_of(row)
+    if job is not None and job.spec.dialect == GANG_API and (job.spec.composite or not job.spec.priority_of_tasks):
+        own = trees.leaf(job).root.priority
+        if own is not None:
+            return own
+    return session.task(row).pod_priority
+
+
 class Schedule(Action):
     """Places single pods by kube-scheduler's rules, and preempts for those that find no node"""
 
@@ -100,13 +112,15 @@ class Schedule(Action):
     def execute(self) -> None:
         session = self.session
         session.resources_by_filters = True
-        self.nominations = Nominations(session)
         self._settings: dict[str, ProfileSettings] = {}
         self._first = 0
         """Where the search for feasible nodes starts, when not all are looked for."""
+        self.changes = 0
+        """Placements and evictions that were kept in this cycle, so far."""
         self._failures: dict[tuple[int, int, str], FitErrors] = {}
         """What classes of pods failed with since the last placement or preemption."""
-        trees = GroupTrees(session)
+        trees = self._trees = GroupTrees(session)
+        self.nominations = Nominations(session, partial(_queue_priority, session, trees))
         self.units = VictimUnits(session, trees if self._any_gangs() else None)
         gangs = GangCycle(self, trees, self.units)
         for rows in gangs.turns(self._waiting()):
@@ -158,17 +172,10 @@ class Schedule(Action):
         waiting = np.flatnonzero(tasks.alive & (session.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
         waiting = waiting[session.snapshot.jobs.taking_part[tasks.job[waiting]]]
         pods = [(row, spec) for row in waiting.tolist() if not (spec := session.task(row)).deleting]
-        pods.sort(key=lambda pod: (-self._queue_priority(pod[0]), pod[1].created, pod[1].namespace, pod[1].name))
+        pods.sort(key=lambda pod: (-_queue_priority(session, self._trees, pod[0]), pod[1].created, pod[1].namespace, pod[1].name))
         keys = session.snapshot.jobs.keys
         session.tried.update(dict.fromkeys(keys[number] for number in tasks.job[[row for row, _ in pods]].tolist()))
         return [row for row, _ in pods if session.job_of(row) is not None]
-
-    def _queue_priority(self, row: int) -> int:
-        """The priority by which the pod stands in the queue: that of its group, where the group has one."""
-        job = self.session.job_of(row)
-        if job is not None and job.spec.dialect == GANG_API and not job.spec.priority_of_tasks:
-            return job.priority
-        return self.session.task(row).pod_priority
 
     def _runs(self, pods: list[int]) -> Iterator[tuple[TaskClass, list[int]]]:
         """Pods in their order, equal neighbours together."""
@@ -209,6 +216,7 @@ class Schedule(Action):
         """One statement for neighbours of the same job."""
         session = self.session
         self.changed()
+        self.changes += 1
         for job, pairs in groupby(zip(rows, nodes), key=lambda pair: session.job_of(pair[0])):
             assert job is not None
             members, places = zip(*pairs)
@@ -410,4 +418,5 @@ class Schedule(Action):
         statement.commit()
         self.nominations.drop_lesser(node, spec.pod_priority)
         self.nominations.put(row, node)
+        self.changes += 1
         self.changed()

@@ -82,6 +82,8 @@ class Patience(Struct, frozen=True):
     #: If the initial events bring no byte for this long, or take `initial_total` in all, a list is requested instead.
     initial_idle: float = 20.0
     initial_total: float = 120.0
+    #: Events of a live watch are gathered for this long and read together: less CPU, later news.
+    gather: float = 0.0
     #: The server ends a watch after a random time from this range, so that connections spread over its replicas.
     watch_shortest: float = 300.0
     watch_longest: float = 600.0
@@ -281,8 +283,10 @@ class Informer(Generic[T]):
                         if at_once:
                             self._mirrored = self.resource
                             self._mirror.add(page)
-                        else:
+                        elif self._is_anew:
                             items.extend(page)
+                        else:
+                            items.extend(self._mirror.with_known(page))
                         version = list_metadata(body, path).resource_version
                 break
             except Gone:
@@ -290,6 +294,11 @@ class Informer(Generic[T]):
                     raise
                 log.info("%s: pages expired, listing in one reply", self.resource)
         self._whole_state(None if at_once else items, version)
+
+    @property
+    def _is_anew(self) -> bool:
+        """Whether what is known was read in another version of the API, so that objects of the same version may look different."""
+        return self._mirrored not in (None, self.resource)
 
     def _may_pass_on(self) -> bool:
         """Whether nothing is known yet, so that each object of a list is a new one."""
@@ -313,6 +322,7 @@ class Informer(Generic[T]):
             self.resource.path(self._namespace),
             params,
             idle_timeout=lambda: patience.idle if beginning is None else initial_idle,
+            gather=lambda: patience.gather if beginning is None else 0.0,
         )
         async with aclosing(chunks):
             async for chunk in chunks:
@@ -366,7 +376,7 @@ class Informer(Generic[T]):
             self._on_served(self.resource, True)
         self._served = True
         if items is not None:
-            self._mirror.replace(items, anew=self._mirrored not in (None, self.resource))
+            self._mirror.replace(items, anew=self._is_anew)
         self._mirrored = self.resource
         self._version = version
         self._synced.set()

@@ -15,7 +15,7 @@ It does no I/O: an informer passes in events and whole lists. Whatever the strea
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from navarch.kube.watch.decoding import BadObject, Change, HasMetadata, Metadata, key_of
@@ -92,6 +92,13 @@ class ObjectStore(Generic[T]):
         # One batch after the other: a handler that keeps only a part of an object frees the rest at once.
         for start in range(0, len(keys), BATCH):
             self.add([found.pop(key) for key in keys[start : start + BATCH]], anew=anew)
+
+    def with_known(self, items: Iterable[T | BadObject]) -> Iterator[T | BadObject]:
+        """A part of a whole list. The stored object stands for each one of the same version, so a list that is gathered to replace
+        what is known takes little memory beside it."""
+        for item in items:
+            old = None if isinstance(item, BadObject) else self.objects.get(key_of(item.metadata))
+            yield item if old is None or _version(old.metadata) != _version(item.metadata) else old
 
     def add(self, items: Iterable[T | BadObject], *, anew: bool = False) -> None:
         """A part of a whole list, each object once: pass new and changed objects on to the handler. `anew` is that of `replace`."""
@@ -170,6 +177,10 @@ class ObjectStore(Generic[T]):
     def _refused(self, metadata: Metadata, error: Exception) -> None:
         log.exception("handler failed on %s/%s (uid %s)", metadata.namespace, metadata.name, metadata.uid)
         self._on_bad(metadata, error)
+
+
+def _version(metadata: Metadata) -> tuple[str | None, str | None]:
+    return metadata.uid, metadata.resource_version
 
 
 def is_newer(metadata: Metadata, than: Metadata) -> bool:

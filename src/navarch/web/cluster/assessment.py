@@ -26,7 +26,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.views.prospects import Prospect, prospects_in
 from navarch.views.useless_room import useless_room
 
-PART: Final = 0.01
+PART: Final = 0.005
 """The part of a core that assessments may take."""
 LONGEST: Final = 30.0
 """Seconds between two assessments at most, while things change."""
