@@ -27,6 +27,8 @@ from navarch.embedded.api.server import ApiServer
 from navarch.object_types import Manifest
 
 GANG, QUEUES, NAMESPACES = 10, 40, 50
+RELIST_SECONDS = 15.0
+"""After these all pods have been listed again."""
 BARE = """
 import asyncio, sys
 from navarch.apis.core.pod_objects import Pod
@@ -265,12 +267,12 @@ async def measure(nodes: int, pods: int, waiting: int, rate: float, seconds: flo
                 await watching.shown(load.last_gang)
                 spent = [each.cpu() - was for each, was in zip((bare, web), before)]
                 memory = [each.memory() for each in (bare, web)]
+                server.faults.expire_history()
                 server.faults.cut_watches()
                 for _ in range(GANG):
                     load.start(load.create())
-                server.faults.expire_history()  # watches miss these pods, so all are listed again
                 await watching.shown(load.last_gang)
-                await _listed_again(web)
+                await asyncio.sleep(RELIST_SECONDS)
                 _tell(web, bare, watching, spent, idle, came, memory)
             finally:
                 await watching.close()
@@ -283,17 +285,6 @@ async def _spent(processes: tuple[Measured, ...], seconds: float) -> list[float]
     before = [each.cpu() for each in processes]
     await asyncio.sleep(seconds)
     return [(each.cpu() - was) / seconds for each, was in zip(processes, before)]
-
-
-async def _listed_again(process: Measured) -> None:
-    """Wait until a process has been busy and is quiet again: then it has read all pods anew."""
-    busy, before = False, process.cpu()
-    for _ in range(60):
-        await asyncio.sleep(2.0)
-        now = process.cpu()
-        if busy and now - before < 0.2:
-            return
-        busy, before = busy or now - before > 0.5, now
 
 
 async def _churn(load: Load, rate: float, seconds: float) -> int:
