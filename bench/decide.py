@@ -1,7 +1,7 @@
 """How long decisions take: whole cycles on clusters built in memory, on one core.
 
     python -m bench.decide                  the sizes of the targets, except the largest
-    python -m bench.decide --large          100,000 nodes and 1,000,000 pods too (about 8 GiB)
+    python -m bench.decide --large          100,000 nodes and 1,000,000 pods too
     python -m bench.decide --only gangs     one of: gangs, presets, elastic, idle, evict
 
 Each figure stands beside another way to do the same in the same run: placing task by task instead of by runs, or the whole

@@ -1,8 +1,8 @@
 """kube-scheduler and ours on random clusters of devices: `make parity-devices SEED=7 CASES=50`.
 
 Each case makes nodes, slices, classes and claims on a real API server and starts kube-scheduler. Then pods come one after the other.
-Each is compared before the next comes: whether it gets a node, and on that node which devices its claims get. Which of several nodes
-it is depends on scores and on chance, so ours decides for the node that kube-scheduler chose.
+Each is compared before the next comes: whether it gets a node, on that node which devices its claims get, and the message of a pod
+that waits. Which of several nodes it is depends on scores and on chance, so ours decides for the node that kube-scheduler chose.
 
 Devices that consume counters take part with `--partitions`. kube-scheduler before 1.36.4 does not give counters back when it passes
 over a device, and it ends on a request for all devices if one consumes counters. No request for several devices is under a
@@ -81,11 +81,13 @@ class DeviceCases:
         node, message = self._ask(path, process)
         self.compared += 1
         if not node:
-            ours, _ = _ours(before, name)
+            ours, said = _ours(before, name)
             self._delete(path)
             if message.startswith(FATAL):
                 return []  # it refuses all nodes for what is wrong on one (docs/parity.md)
-            return [f"kube-scheduler: waits ({message}); navarch binds to {ours}"] if ours else []
+            if ours:
+                return [f"kube-scheduler: waits ({message}); navarch binds to {ours}"]
+            return [] if said == message else [f"kube-scheduler says {message!r}; navarch says {said!r}"]
         there = [each for each in before if each["kind"] != "Node" or each["metadata"]["name"] == node]
         ours, devices = _ours(there, name)
         if not ours:

@@ -110,7 +110,7 @@ class DeviceMaker:
                 if draw.random() < 0.4:
                     devices["constraints"][0]["requests"] = ["r0"]
                 if kind == "distinctAttribute" and not self.repeats:
-                    for body in (each.get("exactly") or {} for each in requests):
+                    for body in (body for each in requests for body in each.get("firstAvailable") or (each["exactly"],)):
                         body.update({"count": 1} if "count" in body else {})
             metadata = {"name": name, "namespace": "default", "uid": name}
             made.append({"apiVersion": API, "kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}})

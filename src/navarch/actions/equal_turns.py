@@ -27,6 +27,10 @@ _MOST = 1 << 10
 """Turns that are taken in one step at most."""
 _FIRST = 8
 """Turns that are tried in one step at first, and after attempts that failed."""
+_WORTH = 4
+"""A run over several classes is worth it with so many tasks a class."""
+_LONGEST_PAUSE = 64
+"""Rounds without mixed classes, or plain turns, where one attempt after the other was not worth it."""
 _TIE_BREAK = -2
 """Where the tie-break (age and name) begins in a job's key, behind the plugins' parts."""
 
@@ -54,6 +58,9 @@ class EqualTurns:
         self._stays_first = False
         """Whether the key of the last job did not rise with its turn."""
         self._runs = MixedRuns()
+        self._unmixed = 0
+        """Rounds until classes are mixed again, after runs that were not worth it."""
+        self._pause_mixing = 1
         self._mixing: dict[int, bool] = {}
         """Class -> whether it may be placed between tasks of other classes."""
         limits: list[Any] = [*session.implementing(Allocatable)]
@@ -99,7 +106,8 @@ class EqualTurns:
         """The first job and those behind it with equal keys: one task each. Their tasks are of one class, or of classes that mix."""
         session, common = self._session, others.popped[:_TIE_BREAK]
         entries, classes, asked = [(others.popped, first)], [task], {task.number}
-        mixes = self._may_mix(task)
+        mixes = not self._unmixed and self._may_mix(task)
+        self._unmixed = max(self._unmixed - 1, 0)
         while len(entries) < self._most and (best := others.peek()) is not None:
             key, job = best
             if key[:_TIE_BREAK] != common or session.job_missing(job) != 1 or (kind := self._next_class(job)) is None:
@@ -115,6 +123,8 @@ class EqualTurns:
             return self._alone()
         mixed = len(asked) > 1 and self._room_for_all(first, classes)
         nodes = self._runs.choose([session.view(kind) for kind in classes]) if mixed else self._choose_run(first, classes)
+        if mixed:
+            self._weigh(len(nodes), len(entries), len(asked))
         entries, behind = entries[: max(len(nodes), 1)], entries[max(len(nodes), 1) :]
         for key, job in behind:
             others.push_with(key, job)
@@ -193,13 +203,20 @@ class EqualTurns:
         """Whether each job is ready after its turn, and the queue may go on after the last one."""
         return self._session.overused(jobs[0].queue) is None and all(map(self._session.job_ready, jobs))
 
+    def _weigh(self, sure: int, asked: int, classes: int) -> None:
+        """Mix no classes for a while where runs over them end early: each class is asked once a run, however short the run is."""
+        if sure < asked and sure < _WORTH * classes:
+            self._unmixed, self._pause_mixing = self._pause_mixing - 1, min(2 * self._pause_mixing, _LONGEST_PAUSE)
+        elif sure >= _WORTH * classes:
+            self._pause_mixing = 1
+
     def _succeeded(self, count: int) -> bool:
         self._most, self._pause = min(max(2 * count, _FIRST), _MOST), 1
         return True
 
     def _alone(self) -> bool:
         """The job behind the first is of another class or has another key, and so may those behind it."""
-        self._plain_turns, self._pause = self._pause - 1, min(2 * self._pause, _FIRST)
+        self._plain_turns, self._pause = self._pause - 1, min(2 * self._pause, _LONGEST_PAUSE)
         return False
 
     def _failed(self, count: int) -> bool:

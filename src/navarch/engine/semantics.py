@@ -107,6 +107,9 @@ class Semantics:
     zero_requests_must_fit: bool = switch(
         False, "a node whose cpu or memory is over-committed refuses even a task that requests none of it"
     )
+    lost_tasks_come_first: bool = switch(
+        False, "a job that lost tasks to a search finds no room in later searches of the cycle: it tries the lost tasks first"
+    )
     every_resource_must_fit: bool = switch(
         False, "a node that lacks any resource for what it holds or has promised refuses even a task that requests none of it"
     )

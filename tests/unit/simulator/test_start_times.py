@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -16,7 +17,7 @@ from navarch.offline.manifests import Document
 from navarch.offline.plan import read_policy, settings_for
 from navarch.simulator.start_times.arrivals import PastArrivals
 from navarch.simulator.start_times.estimate import Basis, start_times
-from navarch.simulator.start_times.run_times import RunTimes, Survival
+from navarch.simulator.start_times.run_times import Draw, RunTimes, Survival
 from navarch.testing.builders import node, pod, pod_group
 
 NOW = 100_000.0
@@ -159,3 +160,50 @@ def test_arrivals_that_are_served_first_delay_a_start() -> None:
     assert alone.known["default/waits"].p95 == NOW + 600
     assert beside.known["default/waits"].p90 > NOW + 660
     assert "jobs come as in the last 1.12 days" in beside.known["default/waits"].basis
+
+
+def test_jobs_that_came_together_run_alike() -> None:
+    """A hundred short jobs came before; of a sweep of six, two ran for a day and four wait."""
+    day = 86400.0
+    batches = [
+        JobRun(
+            f"pair-{number}-{each}",
+            number * 1000.0 + each,
+            "default",
+            "q",
+            pods=GPUS,
+            started=number * 1000.0,
+            finished=number * 1000.0 + length,
+        )
+        for number, length in enumerate([60.0, 70.0, 80.0, 90.0] * 12)
+        for each in (0, 1)
+    ]
+    sweep = [
+        JobRun(f"sweep-{each}", 50_000.0 + each, "default", "q", pods=GPUS, started=50_000.0 if each < 2 else None)
+        for each in range(6)
+    ]
+    times = RunTimes(
+        [*batches, *(run if run.started is None else msgspec.structs.replace(run, finished=50_000.0 + day) for run in sweep)], 2 * day
+    )
+    kind = ("size", "q", 4000)
+    batch = times.batch_of(kind, sweep[4])
+    assert batch is not None and batch.size == 6 and batch.finished == [day, day]
+    assert times.batches(kind).alike > 0.9
+    drawn = []
+    for number in range(40):
+        draw = Draw(times, np.random.default_rng(number))
+        drawn.append([draw.remaining(kind, 0.0, batch) for _ in range(4)])
+    assert sum(lengths == [day] * 4 for lengths in drawn) > 30, "in most draws all of them run for a day"
+    assert times.batch_of(kind, msgspec.structs.replace(sweep[0], submitted=60_000.0)) is None
+
+
+def test_a_batch_that_has_not_finished_runs_as_long_as_some_batch_before_it() -> None:
+    """One batch of a thousand short jobs counts as much as one batch of two long ones."""
+    short = [JobRun(f"a{n}", n * 0.01, "default", "q", pods=GPUS, started=10.0, finished=20.0) for n in range(1000)]
+    long = [JobRun(f"b{n}", 5000.0 + n, "default", "q", pods=GPUS, started=6000.0, finished=16_000.0) for n in range(2)]
+    fresh = [JobRun(f"c{n}", 20_000.0 + n, "default", "q", pods=GPUS, started=None) for n in range(3)]
+    times = RunTimes([*short, *long, *fresh], 30_000.0)
+    kind = ("size", "q", 4000)
+    batch = times.batch_of(kind, fresh[0])
+    drawn = [Draw(times, np.random.default_rng(number)).remaining(kind, 0.0, batch) for number in range(200)]
+    assert 60 < sum(length == 10_000.0 for length in drawn) < 140

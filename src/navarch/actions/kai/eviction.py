@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from navarch.actions.kai.job_signatures import FailedJobs
+from navarch.actions.kai.lost_tasks import LostTasks
 from navarch.actions.kai.pending_jobs import KaiAction, not_ready
 from navarch.actions.kai.placement_failures import Failure, failed_task
 from navarch.actions.kai.queue_forest import QueueForest
@@ -55,10 +56,17 @@ class EvictingAction(KaiAction, ABC):
         forest = QueueForest(session, self.jobs(), self._next, depth=self.depth)
         while (job := forest.pop()) is not None:
             chunk = self._next(job)
-            if not chunk or self._broken_up(job) or not self.may_start(job, chunk):
+            held_up = session.shared(LostTasks).hold_up(job)
+            if not held_up and (not chunk or self._broken_up(job)):
+                continue
+            if chunk and not self.may_start(job, chunk):
                 continue
             failures = failed.setdefault(self.table(job), FailedJobs(session))
             if uses_signatures and failures.is_no_easier(job):
+                continue
+            if held_up:
+                self._broken_up(job)
+                failures.add(job)
                 continue
             if self._is_unresolvable(job, chunk) or self.budget.closed_to(job):
                 continue
@@ -95,6 +103,7 @@ class EvictingAction(KaiAction, ABC):
             if operation.kind == TaskStatus.RELEASING and not operation.void and operation.job is not None:
                 run_times.is_evicted(operation.job)
         statement.commit()
+        self.session.shared(LostTasks).settle()
         for job in moved.values():
             self.sorted_jobs.update(job, keep=self._can_be_victim(job))
 

@@ -80,7 +80,8 @@ class FailedJobs:
     def add(self, job: Job) -> None:
         key, mine = self._key(job), self._requests(job)
         easiest = self._easiest.get(key)
-        if easiest is None or (len(mine) <= len(easiest) and all(_within(a, b) for a, b in zip(mine, easiest))):
+        smaller = easiest is not None and mine and len(mine) <= len(easiest) and all(_within(a, b) for a, b in zip(mine, easiest))
+        if easiest is None or smaller:
             self._easiest[key] = mine
 
     def _key(self, job: Job) -> Hashable:
@@ -103,8 +104,10 @@ class FailedJobs:
 
 
 def _easier(mine: list[Request], other: list[Request]) -> bool:
-    if len(mine) != len(other):
-        return len(mine) < len(other)
+    if not mine or not other:
+        return False
+    if len(mine) < len(other):
+        return True
     return any(a != b and _within(a, b) for a, b in zip(mine, other))
 
 

@@ -57,8 +57,9 @@ class GroupTrees:
         self._made: dict[ObjectKey, GroupNode] = {}
         self._leaves: dict[int, GroupNode] = {}
         self._any: bool | None = None
-        for job in session.all_jobs() if self._composites else ():
-            if job.spec.dialect == GANG_API and job.spec.composite:
+        if self._composites:
+            specs = session.snapshot.jobs.specs
+            for job in session.jobs_at([row for row, spec in enumerate(specs) if spec is not None and spec.composite]):
                 self.leaf(job)
 
     @property

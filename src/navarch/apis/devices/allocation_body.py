@@ -48,6 +48,20 @@ def allocation(
     return out
 
 
+def dropped_field(sent: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
+    """A field of the results that the API server did not keep because it does not know it; empty if it kept all."""
+    for ours, theirs in zip(_results(sent), _results(kept)):
+        for field in ("shareID", "bindingConditions"):
+            if ours.get(field) and not theirs.get(field):
+                return field
+    return ""
+
+
+def _results(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    return list((allocation.get("devices") or {}).get("results") or ())
+
+
 def _result(device: AllocatedDevice, claim: Mapping[str, Any], new_id: Callable[[], str]) -> Object:
     result: Object = {"request": device.request, "driver": device.driver, "pool": device.pool, "device": device.device}
     if device.admin_access:

@@ -128,7 +128,7 @@ class ClassView:
         local = not (self.global_filters or self.global_scorers or moving or parts)
         self._may_stand = self.keeps_answers and local and not session.semantics.releasing_is_apart
         self._standing: NodeRanking | None = None
-        self._singles = 0
+        self._singles = self._runs = 0
 
     def judge(self, at: Figures, rows: Rows | slice | None = None) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
         """Row answers for any columns: passes filters, fits idle resources, fits future idle resources, plain score. `rows`: the
@@ -347,6 +347,10 @@ class ClassView:
             if row is not None:
                 return [row], False
         self.refresh(look_ahead=count == 1)
+        if count > 1 and within is None and self._may_stand and not self._alone and not self.normalised:
+            chosen = self._run_standing(count)
+            if chosen:
+                return chosen, False
         groups = self.groups(within)
         if self.session.semantics.releasing_is_apart and self.session.nodes.releasing.any():
             all_ = np.logical_or.reduce([group for group, _ in groups])
@@ -368,6 +372,13 @@ class ClassView:
             return None
         self._standing = self._rank()
         return None if self._standing is None else self._standing.best()
+
+    def _run_standing(self, count: int) -> list[int]:
+        """Nodes for several tasks, by cached totals from the second call on. Empty: no node has room now."""
+        self._runs += 1
+        if self._standing is None and self._runs > 1:
+            self._standing = self._rank()
+        return [] if self._standing is None else self._run(self._standing.total.copy(), None, count, pipelined=False)
 
     def can_mix(self) -> bool:
         """Whether a run may place tasks of this class between tasks of other classes (`mixed_run`)."""

@@ -124,6 +124,7 @@ COMPAT: Mapping[str, Semantics] = {
         queues_are_sorted_late=True,
         devices_are_counted=True,
         every_resource_must_fit=True,
+        lost_tasks_come_first=True,
         cut_search_ends_action=True,
     ),
     "kube-scheduler": Semantics(next_step_is_told=False, unserved_cards_pass=True),

@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from navarch.apis.devices.allocation_body import Slices, allocation, slices_by_pool
+from navarch.apis.devices.allocation_body import Slices, allocation, dropped_field, slices_by_pool
 from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
@@ -199,6 +199,8 @@ class DeviceClaims:
                     claim = await self._protected(resource, claim)
                 body = {**claim, "status": status}
                 made = await self._client.update(resource, use.name, body, namespace=use.namespace, subresource="status")
+                if field := dropped_field(body, made):
+                    raise PreparationFailed(f"resource claim {use.name}: the API server does not keep {field}")
                 return _version(made) or None
             except Conflict:
                 if attempt == ATTEMPTS - 1:

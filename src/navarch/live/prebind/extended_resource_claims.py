@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from navarch.apis.devices.allocation_body import allocation, slices_by_pool
+from navarch.apis.devices.allocation_body import allocation, dropped_field, slices_by_pool
 from navarch.apis.devices.extended_requests import extended_claim, request_mappings
 from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import KubeError, NotFound
@@ -108,13 +108,16 @@ class ExtendedResourceClaims:
             made.begun = True
             claim = await self._client.create(self._resource(), made.claim, namespace=namespace)
             body = {**claim, "status": made.status}
-            await self._client.update(self._resource(), name, body, namespace=namespace, subresource="status")
+            kept = await self._client.update(self._resource(), name, body, namespace=namespace, subresource="status")
             made.mappings = request_mappings(pod["spec"], made.resources)
             status = {"extendedResourceClaimStatus": {"requestMappings": made.mappings, "resourceClaimName": name}}
             body = {"metadata": {"uid": bind.uid}, "status": status}
-            await self._client.patch(PODS, bind.name, body, PatchType.MERGE, namespace=namespace, subresource="status")
+            told = await self._client.patch(PODS, bind.name, body, PatchType.MERGE, namespace=namespace, subresource="status")
         except KubeError as error:
             raise PreparationFailed(f"resource claim for extended resources: {error}") from error
+        lost = dropped_field({"status": made.status}, kept)
+        if lost or not (told.get("status") or {}).get("extendedResourceClaimStatus"):
+            raise PreparationFailed(f"the API server does not keep {lost or 'status.extendedResourceClaimStatus'}")
         await self._conditions.wait(bind, namespace, name)
 
     async def undo(self, bind: AssumedBind) -> None:

@@ -30,7 +30,7 @@ from navarch.simulator.forecast import forecast
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.start_times.arrivals import PastArrivals
 from navarch.simulator.start_times.deadlines import Deadlines
-from navarch.simulator.start_times.run_times import Draw, RunTimes, Survival
+from navarch.simulator.start_times.run_times import Batch, Draw, RunTimes, Survival
 from navarch.simulator.start_times.step_forecast import STEPS_FROM, StepForecast
 from navarch.views.prospects import StartTime
 
@@ -62,6 +62,8 @@ class _Job(Struct):
     expected: float | None
     kind: Hashable | None
     """The class of the history that it is drawn from."""
+    batch: Batch | None = None
+    """The jobs of that class that came with it."""
 
     @property
     def basis(self) -> str:
@@ -135,7 +137,8 @@ class Basis:
             walltime = deadline if walltime is None else min(walltime, deadline)
         expected = None if spec.expected_duration == walltime else spec.expected_duration
         run = run_of(spec, tasks if is_gang(spec) else tasks[:1])
-        return _Job(run, age, walltime, expected, self.times.class_of(run))
+        kind = self.times.class_of(run)
+        return _Job(run, age, walltime, expected, kind, None if kind is None else self.times.batch_of(kind, run))
 
     def remaining(self, key: str, draw: Draw, random: np.random.Generator) -> float:
         """Seconds that a job still runs in one draw."""
@@ -145,7 +148,7 @@ class Basis:
         age = job.age or 0.0
         limit = math.inf if job.walltime is None else max(job.walltime - age, 0.0)
         if job.kind is not None:
-            return min(draw.remaining(job.kind, age), limit)
+            return min(draw.remaining(job.kind, age, job.batch), limit)
         if job.walltime is not None or job.expected is None:
             return limit
         return job.expected - age if age < job.expected else _OUTLIVED.remaining(age, 1.0 - float(random.random()))

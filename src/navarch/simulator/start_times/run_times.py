@@ -3,10 +3,15 @@
 Jobs that still run count too: each says that a run lasts longer than it has lasted until now (the product-limit estimator of Kaplan
 and Meier). Without them the history of a busy cluster would hold too many short jobs. Beyond the longest run that is known, the chance
 to last twice as long is one half.
+
+Jobs of a class that are submitted together, such as the tasks of a sweep, mostly run equally long, and unlike those before them. So in
+most draws a batch has one run time: that of a member that has finished, else that of a past batch, longer than its oldest member. Each
+past batch counts once, however many jobs it had. How often the members of past batches were alike says how often this one's are.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
@@ -17,8 +22,14 @@ from navarch.job_history import JobRun
 
 FEWEST = 10
 """Finished runs that a class needs to be a basis."""
+TOGETHER = 60.0
+"""Jobs of a class of which each comes within so many seconds of the one before are a batch."""
+ALIKE = 2.0
+"""Two runs are alike if the longer one lasts at most so many times as long as the other."""
 LAST = 1000
-"""Runs of a class that count, the newest ones."""
+"""Runs of a class that count, and batches: the newest ones."""
+_TRIES = 100
+"""Draws until one is longer than what has been seen."""
 Floats = NDArray[np.float64]
 
 
@@ -66,25 +77,106 @@ class RunTimes:
         self._known: dict[Hashable, KnownRuns] = {}
         self._finished: Counter[Hashable] = Counter()
         """Class -> runs of it that are known from start to end."""
+        self._batches: dict[Hashable, Batches] = {}
         for run in sorted(runs, key=lambda run: (run.submitted, run.uid)):
+            classes = run.classes
+            for each in classes:
+                batches = self._batches.get(each)
+                if batches is None:
+                    batches = self._batches[each] = Batches()
+                batches.come(run.submitted)
             if run.started is None or run.started > now:
                 continue
             ended = run.finished is not None and run.finished <= now
             self.finished += ended
             length = max((run.finished if run.finished is not None and ended else now) - run.started, 0.0)
-            for each in run.classes:
+            for each in classes:
                 self._runs.setdefault(each, []).append((length, ended))
                 self._finished[each] += ended
+                self._batches[each].run(length, ended)
 
     def class_of(self, run: JobRun) -> Hashable | None:
         """The most alike class with enough finished runs; None: there is none."""
         return next((each for each in run.classes if self._finished[each] >= FEWEST), None)
+
+    def batch_of(self, kind: Hashable, run: JobRun) -> Batch | None:
+        """The batch that the job came with; None: it came alone."""
+        batches = self._batches.get(kind)
+        return None if batches is None else batches.at(run.submitted)
+
+    def batches(self, kind: Hashable) -> Batches:
+        return self._batches[kind]
 
     def known(self, kind: Hashable) -> KnownRuns:
         found = self._known.get(kind)
         if found is None:
             found = self._known[kind] = KnownRuns(self._runs[kind][-LAST:])
         return found
+
+
+class Batch:
+    """Jobs of a class that came together."""
+
+    __slots__ = ("finished", "first", "last", "oldest", "size")
+
+    def __init__(self, submitted: float) -> None:
+        self.first = self.last = submitted
+        self.size = 0
+        self.finished: list[float] = []
+        """How long those ran that have ended."""
+        self.oldest = 0.0
+        """How long the oldest one has run that has not."""
+
+
+class Batches:
+    """The batches of one class, in order of submission."""
+
+    def __init__(self) -> None:
+        self._all: list[Batch] = []
+        self._pairs = self._alike = 0
+
+    def come(self, submitted: float) -> None:
+        if not self._all or submitted - self._all[-1].last > TOGETHER:
+            self._all.append(Batch(submitted))
+        self._all[-1].last = submitted
+        self._all[-1].size += 1
+
+    def run(self, length: float, ended: bool) -> None:
+        """The job that came last has run so long."""
+        batch = self._all[-1]
+        if not ended:
+            batch.oldest = max(batch.oldest, length)
+            return
+        if batch.finished:
+            low, high = sorted((max(length, 1.0), max(batch.finished[-1], 1.0)))
+            self._pairs += 1
+            self._alike += high <= ALIKE * low
+        batch.finished.append(length)
+
+    def at(self, submitted: float) -> Batch | None:
+        """The batch of more than one job that this one came with."""
+        place = bisect_right(self._all, submitted, key=lambda batch: batch.first)
+        batch = self._all[place - 1] if place else None
+        return batch if batch is not None and batch.size > 1 and submitted <= batch.last else None
+
+    def draw(self, batch: Batch, random: np.random.Generator) -> float | None:
+        """The run time of one of the last batches that started, longer than the oldest member of this one has run; None: there is
+        none."""
+        past = [each for each in self._all[-LAST:] if each is not batch and (each.finished or each.oldest > 0.0)]
+        for _ in range(_TRIES if past else 0):
+            each = past[int(random.integers(len(past)))]
+            if each.finished:
+                length = each.finished[int(random.integers(len(each.finished)))]
+            else:  # it goes on: the chance to last twice as long is one half
+                length = each.oldest / (1.0 - float(random.random()))
+            if length > batch.oldest:
+                return length
+        return None
+
+    @property
+    def alike(self) -> float:
+        """Of pairs that ran one after the other in a batch, the share that ran equally long; one half before any is known."""
+        return (self._alike + 1) / (self._pairs + 2)
 
 
 _Run = tuple[float, bool]
@@ -115,9 +207,26 @@ class Draw:
         """From 0, the oldest run, to 1, the newest."""
         self._lengths: dict[Hashable, Floats] = {}
         self._taken: Counter[Hashable] = Counter()
+        self._of_batch: dict[int, float | None] = {}
 
-    def remaining(self, kind: Hashable, age: float = 0.0) -> float:
-        """How long the next job of the class still runs that has run so long."""
+    def remaining(self, kind: Hashable, age: float = 0.0, batch: Batch | None = None) -> float:
+        """How long the next job of the class still runs that has run so long. `batch`: it came with others."""
+        common = None if batch is None else self._common(kind, batch)
+        return common - age if common is not None and common > age else self._next(kind, age)
+
+    def _common(self, kind: Hashable, batch: Batch) -> float | None:
+        """The run time of all jobs of the batch; None: they differ in this draw."""
+        if id(batch) not in self._of_batch:
+            alike = float(self._random.random()) < self._times.batches(kind).alike
+            found = None
+            if alike and batch.finished:
+                found = batch.finished[int(self._random.integers(len(batch.finished)))]
+            elif alike:
+                found = self._times.batches(kind).draw(batch, self._random) or batch.oldest + self._next(kind, batch.oldest)
+            self._of_batch[id(batch)] = found
+        return self._of_batch[id(batch)]
+
+    def _next(self, kind: Hashable, age: float) -> float:
         known = self._times.known(kind)
         lengths = self._lengths.get(kind)
         if lengths is None:

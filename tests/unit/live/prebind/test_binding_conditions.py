@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -113,6 +114,21 @@ async def test_a_pod_that_is_gone_waits_for_nothing() -> None:
     world.cache.assumed.binds["uid-p1"] = bind_of("uid-p1")
     with pytest.raises(PreparationFailed, match="the pod is gone"):
         await preparing
+
+
+async def test_a_server_that_drops_the_conditions_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pod would be bound before its device is attached."""
+    world = Attached()
+    update = world.server.update
+
+    async def forgetting(resource: object, name: str, body: Object, **options: Any) -> Object:
+        for result in ((body.get("status") or {}).get("allocation") or {"devices": {"results": ()}})["devices"]["results"]:
+            result.pop("bindingConditions")
+        return await update(resource, name, body, **options)
+
+    monkeypatch.setattr(world.server, "update", lambda *words, **options: forgetting(*deepcopy(words), **options))
+    with pytest.raises(PreparationFailed, match="resource claim shared: the API server does not keep bindingConditions"):
+        await world.claims.prepare(world.bind)
 
 
 async def test_devices_without_conditions_are_ready_at_once() -> None:

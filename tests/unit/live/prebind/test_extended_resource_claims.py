@@ -148,3 +148,19 @@ async def test_a_refusal_says_what_failed(world: World, monkeypatch: pytest.Monk
         await world.claims.prepare(bind)
     await world.claims.undo(bind)
     assert (await world.found(), world.seen) == ([], 0)
+
+
+async def test_a_server_that_does_not_know_the_field_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kubelet would not know which devices the pod has."""
+    patch = world.client.patch
+
+    async def forgetting(resource: Resource, *words: Any, **options: Any) -> Object:
+        made: Object = await patch(resource, *words, **options)
+        made["status"].pop("extendedResourceClaimStatus", None)
+        return made
+
+    await world.pod()
+    bind = world.decide()
+    monkeypatch.setattr(world.client, "patch", forgetting)
+    with pytest.raises(PreparationFailed, match=r"the API server does not keep status\.extendedResourceClaimStatus"):
+        await world.claims.prepare(bind)

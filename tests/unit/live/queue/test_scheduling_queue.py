@@ -5,6 +5,7 @@ from __future__ import annotations
 from navarch.engine.reasons import Event
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, Shape, TaskSpec
 
 
 def test_waits_double_from_one_second_to_ten() -> None:
@@ -95,3 +96,16 @@ def test_back_off_follows_the_policy_from_the_next_failure_on() -> None:
     queue.activate("lab/a")
     queue.add_unschedulable("lab/b", (), 1, 0.0)
     assert queue.next_retry == 5.0
+
+
+def test_an_active_group_activates_the_others_of_its_group_of_groups() -> None:
+    queue, cluster = SchedulingQueue(), Cluster()
+    for name, composite in (("a", "both"), ("b", "both"), ("plain", "")):
+        cluster.put_job(JobSpec(f"default/{name}", "default", namespace="default", name=name, composite=composite))
+        cluster.put_task(TaskSpec(f"uid-{name}", "default", f"{name}-0", Shape(), job=f"default/{name}"))
+        queue.add_unschedulable(f"default/{name}", (Event.NODE_ADDED,), 1, now=0.0)
+    assert queue.activate_composites(cluster) == 0, "none of them is active"
+    queue.activate("default/plain")
+    assert queue.activate_composites(cluster) == 0
+    queue.activate("default/a")
+    assert queue.activate_composites(cluster) == 1 and queue.inactive() == []

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from navarch.actions.kai.lost_tasks import LostTasks
 from navarch.actions.kai.placing import ChunkPlacement
 from navarch.actions.kai.queue_forest import QueueForest
 from navarch.actions.kai.solver.victim_queue import Batch, Victims
@@ -47,6 +48,8 @@ class ScenarioTrial:
     validate: Validate
     _pending: list[Job] = field(default_factory=list)
     """Pending jobs that are not part of the scenario. Under a `compat` they take part in the order."""
+    _placed: set[int] = field(default_factory=set)
+    """Jobs that the last scenario placed something of."""
     played: int = 0
     """How many scenarios were tried."""
 
@@ -82,6 +85,8 @@ class ScenarioTrial:
         if job.tree.used <= used or not job.tree.is_whole or not self._valid(job, tasks, victims, evicted - lost, came_from):
             take_back(statement)
             return None
+        if session.semantics.lost_tasks_come_first:
+            self._note_lost(victims, lost, evicted)
         return ProvenScenario(statement, victims, _affected(victims, lost | moved), came_from)
 
     def _place_all(self, statement: Statement, job: PartialJob, nodes: BoolArray, victims: Victims, evicted: set[int]) -> bool:
@@ -94,6 +99,7 @@ class ScenarioTrial:
         left = {*concerned, job.row}
         forest = QueueForest(session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted))
         hopeless: set[int] = set()
+        self._placed.clear()
         kinds = self._kinds(concerned.values())
         waits = True
         while left and (each := forest.pop()) is not None:
@@ -102,6 +108,8 @@ class ScenarioTrial:
             left.discard(each.row)
             placement = ChunkPlacement(session, statement, nodes, evicted, hopeless)
             placed = placement.place(whole_job(each), each.tree)
+            if placed:
+                self._placed.add(each.row)
             if each.row == job.row:
                 if not placed:
                     return False
@@ -109,6 +117,16 @@ class ScenarioTrial:
             if not waits and not placed and kinds <= hopeless:
                 break
         return True
+
+    def _note_lost(self, victims: Victims, lost: set[int], evicted: set[int]) -> None:
+        """Note the jobs that were asked for their next tasks and found no place for them."""
+        first: dict[int, tuple[Job, int]] = {}
+        for batch in victims:
+            job = whole_job(batch.job)
+            chunk = next_to_place(self.session, job.tree, evicted) if job.row not in first else []
+            if chunk and job.row not in self._placed and not lost.isdisjoint(chunk):
+                first[job.row] = job, chunk[0]
+        self.session.shared(LostTasks).propose(list(first.values()))
 
     def _kinds(self, jobs: Iterable[Job]) -> set[int]:
         """Every task class of the victims."""

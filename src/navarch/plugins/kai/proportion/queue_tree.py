@@ -53,8 +53,9 @@ class QueueTree:
 
 
 def exceeds(amount: Floats, bound: Floats) -> bool:
-    """Whether any resource is above its bound."""
-    return bool((amount > bound).any())
+    """Whether any resource is above its bound. An amount of exactly -1 is KAI's mark for no bound. Figures of a queue reach it where
+    victims count twice, and only there: the queue then has more than any bound."""
+    return bool((amount > bound).any()) or bool(((amount == -1) & np.isfinite(bound)).any())
 
 
 @dataclass(frozen=True, slots=True)
