@@ -52,6 +52,7 @@ class Search:
         self.answer = Explanation(self.subject.name, "pending", Cause("", ""))
         self._standing = self._at_first()
         self._other_units: list[Unit] | None = None
+        self._running_units: list[Unit] | None = None
         self._guessed: list[BlockingSet] | None = None
         """At most one; None: nothing was guessed yet."""
 
@@ -213,11 +214,9 @@ class Search:
     # 4: blockers, and 7: never
 
     def _others(self) -> list[Unit]:
-        """Every other unit: those that wait before those that run, less important and younger ones first."""
+        """Every other unit, by name."""
         if self._other_units is None:
-            others = [unit for name, unit in sorted(self.census.units.items()) if name != self.subject.name]
-            others.sort(key=lambda unit: (max(task.pod_priority for task in unit.tasks), -max(t.created for t in unit.tasks)))
-            self._other_units = others
+            self._other_units = [unit for name, unit in sorted(self.census.units.items()) if name != self.subject.name]
         return self._other_units
 
     def _impossible(self) -> None:
@@ -245,11 +244,9 @@ class Search:
         if not self.trials.left:
             raise Spent
         found = self._few_blockers()
-        running, waiting = self._running(), [unit for unit in self._others() if not unit.holds_nodes]
-        for candidates in (running, [*running, *waiting], waiting) if found is None else ():
-            found = blocking_set(candidates, self._starts_without, self._may_start_without)
-            if found is not None:
-                break
+        running = self._running()
+        if found is None:
+            found = self._any_blockers(_by_cost(running), _by_cost(unit for unit in self._others() if not unit.holds_nodes))
         if found is None:
             return
         self._blocking = found.units
@@ -261,8 +258,18 @@ class Search:
         if not found.minimal:
             self.answer.not_established.append("whether each blocking job is needed")
 
+    def _any_blockers(self, running: list[Unit], waiting: list[Unit]) -> BlockingSet | None:
+        for candidates in (running, [*running, *waiting], waiting):
+            found = blocking_set(candidates, self._starts_without, self._may_start_without)
+            if found is not None:
+                return found
+        return None
+
     def _running(self) -> list[Unit]:
-        return [unit for unit in self._others() if unit.holds_nodes]
+        """Other units with pods on nodes, by name."""
+        if self._running_units is None:
+            self._running_units = [unit for unit in self._others() if unit.holds_nodes]
+        return self._running_units
 
     def _few_blockers(self) -> BlockingSet | None:
         """The blocking set that is guessed from room alone, where many jobs run; None: no guess is right."""
@@ -366,6 +373,11 @@ _BOUND_CODES = frozenset(
     }
 )
 _ROOM_CODES = frozenset({"Unschedulable", "PodSchedulingErrors", "Promised", "NotReached"})
+
+
+def _by_cost(units: Iterable[Unit]) -> list[Unit]:
+    """Less important and younger ones first."""
+    return sorted(units, key=lambda unit: (max(task.pod_priority for task in unit.tasks), -max(t.created for t in unit.tasks)))
 
 
 def _listed(names: Sequence[str]) -> str:
