@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import NodeScorer, Refusal, Scope, TaskClass
-from navarch.engine.placement.fit_errors import ROOM, FitErrors
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
+from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.placement.node_ranking import WORST, NodeRanking, best_rows
+from navarch.engine.placement.refusals import count_refusals
 from navarch.engine.placement.row_answer_cache import FEW, Answer, RowAnswerCache
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.placement.static_cache import static_mask, static_raw
 from navarch.engine.reasons import Reason
-from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -521,80 +521,14 @@ class ClassView:
 
     def explain(self, *, resources: bool = True, within: BoolArray | None = None) -> FitErrors:
         """Why nodes refuse, all or those `within`: each node by the first filter that turns it down."""
-        session, task = self.session, self.task
         self.refresh()
         whole = resources and within is None and not self.global_filters
         if whole and self._refused is not None and self._refused[0] == self.read:
             return self._refused[1]  # a long backlog of equal tasks asks repeatedly
-        open_ = np.ones(len(session.nodes), dtype=bool) if within is None else within.copy()
-        unresolvable = np.zeros(len(session.nodes), dtype=bool)
-        counts: dict[str, int] = {}
-        codes: dict[str, None] = {}
-        undone_by = dict.fromkeys(ROOM)
-        refused = np.zeros(len(session.nodes), dtype=bool)
-        if resources:
-            short = _insufficient(self, session)
-            asked = open_
-            if session.semantics.refusals_tell_all and not session.shard_is_hard:
-                asked = open_ & self.static  # free resources do not help a node that labels or taints exclude
-            for refusal in short:
-                _count(refusal, asked, counts, codes, unresolvable)
-            for refusal in short:
-                refused |= refusal.refused
-                open_ = open_ & ~(refusal.refused & asked)
-        for f in session.filters_for(task):
-            if not open_.any():
-                break
-            refusals = list(f.explain(task, session.nodes))
-            for refusal in refusals:
-                if _count(refusal, open_, counts, codes, unresolvable):
-                    undone_by.update(dict.fromkeys(f.undone_by))
-            for refusal in refusals:
-                refused |= refusal.refused
-                open_ &= ~(refusal.refused if f.has_last_word else refusal.refused & refusal.unresolvable)
-        if within is not None:
-            refused &= within
-        errors = FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes), undone_by=tuple(undone_by))
+        errors = count_refusals(self, resources=resources, within=within)
         if whole:
             self._refused = self.read, errors
         return errors
-
-
-def _count(refusal: Refusal, open_: BoolArray, counts: dict[str, int], codes: dict[str, None], unresolvable: BoolArray) -> bool:
-    """Whether it refuses any of them."""
-    hit = refusal.refused & open_
-    number = int(hit.sum())
-    if not number:
-        return False
-    counts[refusal.message] = counts.get(refusal.message, 0) + number
-    codes[refusal.code or refusal.message] = None
-    unresolvable |= hit & refusal.unresolvable
-    return True
-
-
-def _insufficient(view: ClassView, session: Session) -> list[Refusal]:
-    """The first resource that a node lacks, in the order cpu, memory, others by name."""
-    nodes, names = session.nodes, session.snapshot.resource_names
-    free = nodes.future_idle
-    order = sorted(view.dims.tolist(), key=lambda d: (d not in (CPU, MEMORY), d if d in (CPU, MEMORY) else 0, names[d]))
-    out: list[Refusal] = []
-    seen = np.zeros(len(nodes), dtype=bool)
-    for dim in order:
-        short = (free[dim] < view.task.request[dim]) & ~seen
-        seen |= short
-        if short.any():
-            out.append(Refusal(f"Insufficient {names[dim]}", short, code="InsufficientResources"))
-    if view.devices is not None:
-        short = ~(view.devices.fits(view.task, free, slice(None)) | seen)
-        if short.any():
-            out.append(
-                Refusal(
-                    f"Insufficient {names[view.devices.dims[0]] if view.devices.dims else GPU_RESOURCES[0]}",
-                    short,
-                    code="InsufficientResources",
-                )
-            )
-    return out
 
 
 def _extremes(raw: FloatArray, group: BoolArray) -> tuple[float, float]:
