@@ -15,7 +15,7 @@ import ctypes
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from navarch.engine.containment.containment import CycleTimeout
 from navarch.engine.cycle import decide
@@ -60,7 +60,9 @@ class Watchdog:
             with self._changed:
                 self._watched = None
                 self._in_a_row = min(self._in_a_row + 1, MOST_DOUBLINGS) if self._fired else 0
-                _raise_in(this, None)  # one that was not delivered yet would strike what comes after
+                if self._fired:
+                    with suppress(CycleTimeout):
+                        _catch_late(this)
                 self._changed.notify()
 
     def _run(self) -> None:
@@ -88,5 +90,17 @@ def _decides(thread: int) -> bool:
     return False
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error is not None else None)
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+def _catch_late(this: int) -> None:
+    """Catch a CycleTimeout that was not delivered yet: it would strike what comes after. Another one takes its place, which Python
+    delivers to this thread at once. Withdrawing it would not do: Python 3.11 then looks for an exception at every call and every loop
+    for ever, and never leaves a function that is traced."""
+    try:
+        _raise_in(this, CycleTimeout)
+        while True:
+            pass
+    except CycleTimeout:
+        pass

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from tests.worlds.plugin_session import World
 
@@ -76,3 +79,19 @@ def test_only_cycles_are_ended() -> None:
 
 def test_no_limit() -> None:
     assert len(run(Hangs, Watchdog(0), "a").binds) == 1
+
+
+TRACED = """
+import sys
+from navarch.live.ops.watchdog import Watchdog
+with Watchdog(60.0).watch():
+    pass
+sys.settrace(lambda *event: None)
+(lambda: None)()
+sys.settrace(None)
+"""
+
+
+def test_a_debugger_can_trace_the_process_after_a_cycle() -> None:
+    """An exception that was asked for and withdrawn keeps Python 3.11 in the first traced call for ever."""
+    assert subprocess.run([sys.executable, "-c", TRACED], check=False, timeout=120).returncode == 0
