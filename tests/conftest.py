@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,10 @@ def failures_are_not_contained(request: pytest.FixtureRequest, monkeypatch: pyte
 
         monkeypatch.setattr(Containment, "take", fail)
 
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    # A shell ignores Ctrl-C in what it starts in the background, and processes that tests start would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine is not a wrong answer: no test fails for the time an example takes. `make test` judges a change, so it tries
 # the same examples each time; `make explore` looks for new ones, as long as told.
