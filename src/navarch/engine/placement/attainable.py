@@ -43,17 +43,23 @@ def _hopeless(session: Session) -> Rows:
     rows = np.flatnonzero(tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
     if not len(rows):
         return rows
-    shapes, first, shape = np.unique(tasks.shape[rows], return_index=True, return_inverse=True)
-    room = np.array([_room(session, session.class_of(int(rows[i]))) for i in first], dtype=np.int64)
-    owner = tasks.job[rows]
-    pairs, count = np.unique(owner.astype(np.int64) * len(shapes) + shape, return_counts=True)
-    job, kind = pairs // len(shapes), pairs % len(shapes)
-    possible: IntArray = np.zeros(len(jobs.min_member), dtype=np.int64)
-    np.add.at(possible, job, np.minimum(count, room[kind]))
-    ready = jobs.counts[job] @ _COUNTS_AS_READY
-    too_few: BoolArray = np.zeros(len(possible), dtype=bool)
-    too_few[job] = possible[job] < jobs.min_member[job] - ready
-    hopeless: BoolArray = (room[shape] == 0) | too_few[owner]
+    shape = tasks.shape[rows]
+    some = np.full(int(shape.max()) + 1, -1, dtype=np.int64)
+    some[shape] = rows
+    present = np.flatnonzero(some >= 0)
+    room: IntArray = np.ones(len(some), dtype=np.int64)
+    room[present] = [_room(session, session.class_of(row)) for row in some[present].tolist()]
+    hopeless: BoolArray = np.zeros(len(rows), dtype=bool) if room.all() else room[shape] == 0
+    gangs = np.flatnonzero(jobs.min_member[tasks.job[rows]] > 1)
+    if len(gangs):  # a job that needs one task has too few places only where none of its tasks has any
+        owner = tasks.job[rows[gangs]].astype(np.int64)
+        pairs, count = np.unique(owner * len(room) + shape[gangs], return_counts=True)
+        job, kind = pairs // len(room), pairs % len(room)
+        possible: IntArray = np.zeros(len(jobs.min_member), dtype=np.int64)
+        np.add.at(possible, job, np.minimum(count, room[kind]))
+        too_few: BoolArray = np.zeros(len(possible), dtype=bool)
+        too_few[job] = possible[job] < jobs.min_member[job] - jobs.counts[job] @ _COUNTS_AS_READY
+        hopeless[gangs] |= too_few[owner]
     return rows[hopeless]
 
 

@@ -232,7 +232,7 @@ class ClassView:
 
     def fits_now(self) -> bool:
         """Whether some node has room for one such task at this moment; rules that look at other pods are not asked."""
-        self.refresh()
+        self.refresh(look_ahead=False)
         return bool((self.possible & self.idle).any())
 
     def passes(self, row: int) -> bool:
