@@ -241,6 +241,9 @@ class Semantics:
         False, "cards are reserved and written to pods only if the policy also has the plugin predicates"
     )
     unhealthy_cards_are_used: bool = switch(False, "vGPUs are given out of cards that their node reports as unhealthy")
+    card_scores_come_from_filter: bool = switch(
+        False, "where deviceshare is switched off as a filter (enablePredicate), it does not score nodes either"
+    )
     cards_counted_once_a_pod: bool = switch(
         False, "of a pod with several containers on one card, only the first container counts once the pod runs"
     )

@@ -78,6 +78,7 @@ COMPAT: Mapping[str, Semantics] = {
         unserved_cards_pass=True,
         cards_reserved_by_predicates=True,
         unhealthy_cards_are_used=True,
+        card_scores_come_from_filter=True,
         cards_counted_once_a_pod=True,
         zero_cards_take_room=True,
         card_modes_are_kept=False,
