@@ -73,11 +73,9 @@ class StatePages:
         scheduler = self._scheduler
         policy, refused = scheduler.policy_file.policy, scheduler.cycle_log.refused
         snapshot = scheduler.cache.cluster.snapshot_with_held(policy.semantics.node_order)
-        session = Session(snapshot, policy, scheduler.policy_file.registry, scheduler.clock())
-        for name in policy.actions[:1]:
-            action = scheduler.policy_file.registry.action(name, policy.dialect)
-            if action is not None:
-                action(session)  # some take an account of shared devices when they are made
+        registry = scheduler.policy_file.registry
+        session = Session(snapshot, policy, registry, scheduler.clock())
+        registry.make_actions(session)
         jobs = waiting_order(session, session.jobs_with_pending())
         counts = Counter(job.queue.name for job in jobs)
         places: Counter[str] = Counter()
