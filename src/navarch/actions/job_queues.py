@@ -162,7 +162,9 @@ def waiting_tasks(session: Session, job: Job, *, best_effort: bool | None) -> li
     rows = np.asarray(job.tasks_in(TaskStatus.PENDING), dtype=np.intp)
     wanted = ~session.snapshot.tasks.gated[rows]
     if best_effort is not None:
-        empty = session.snapshot.shape_best_effort
-        wanted &= np.array([empty[shape] == best_effort for shape in session.shape[rows].tolist()], dtype=bool)
+        empty, shapes = session.snapshot.shape_best_effort, session.shape[rows].tolist()
+        fits = {shape: empty[shape] == best_effort for shape in set(shapes)}
+        if not all(fits.values()):
+            wanted &= np.array([fits[shape] for shape in shapes], dtype=bool)
     found: list[int] = rows[wanted].tolist()
     return found

@@ -33,7 +33,7 @@ class Figures:
     rows: Rows | slice
     """Which node rows the columns stand for; index static per-node arrays with it."""
     nothing_leaves: bool = False
-    """True: `releasing` and `pipelined` are all zeros."""
+    """True: `releasing` and `pipelined` are all zeros, and `requested` equals `used`. False: they may be."""
     added: IntArray | None = None
     """In a ladder: how many further tasks of the class each column assumes on its node. None: no ladder."""
 
@@ -92,7 +92,12 @@ class Selected(Figures):
         self.nothing_leaves = table.nothing_leaves and "pipelined" not in extra and "releasing" not in extra
 
     def __getattr__(self, name: str) -> Any:
-        column = getattr(self._table, name).take(self._rows, axis=1)
+        if name == "requested" and self.nothing_leaves and self._extra.get("requested") is self._extra.get("used"):
+            self.requested = self.used
+            return self.used
+        column = getattr(self._table, name).take(
+            self._rows, axis=1, mode="clip"
+        )  # every row exists; the mode saves a check and a copy
         more = self._extra.get(name)
         if more is not None:
             column += more

@@ -152,9 +152,9 @@ class Job:
     # tasks
 
     def tasks_in(self, *statuses: TaskStatus) -> list[int]:
-        wanted = {int(status) for status in statuses}
         if self.counts[PENDING] == len(self.tasks):
-            return list(self.tasks) if PENDING in wanted else []
+            return list(self.tasks) if TaskStatus.PENDING in statuses else []
+        wanted = {int(status) for status in statuses}
         statuses_now = self.session.status[list(self.tasks)].tolist()
         return [task for task, status in zip(self.tasks, statuses_now) if status in wanted]
 

@@ -487,10 +487,8 @@ class Session(PluginRunner):
         rows = [int(self.node[tasks[0]])] if len(tasks) == 1 else self.node[list(tasks)].tolist()
         specs, key, binds = self._specs, job.key, self.record.binds
         if self.devices is None and not self.zones and not self.cpus and not self.bind_annotations:
-            for task, row in zip(tasks, rows):
-                spec = specs[task]
-                assert spec is not None
-                binds.append(Bind(spec.key, names[row], spec.uid, key))
+            placed = [(spec, names[row]) for task, row in zip(tasks, rows) if (spec := specs[task]) is not None]
+            binds += [Bind(f"{spec.namespace}/{spec.name}", node, spec.uid, key) for spec, node in placed]
         else:
             held = {} if self.devices is None else self.devices.groups
             for task, row in zip(tasks, rows):

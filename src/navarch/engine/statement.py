@@ -7,6 +7,7 @@ save point lets a search try something inside a larger attempt.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -246,7 +247,9 @@ class Statement:
         if len(tasks) == 1:
             rows, counts = np.array(nodes, dtype=np.intp), _ONE
         else:
-            rows, counts = np.unique(np.array(nodes, dtype=np.intp), return_counts=True)
+            times = Counter(nodes)
+            rows = np.fromiter(times, dtype=np.intp, count=len(times))
+            counts = np.fromiter(times.values(), dtype=np.int64, count=len(times))
         first = tasks[0]
         before = TaskStatus(int(session.status[first]))
         came_from = int(session.node[first]) if before == RELEASING else -1

@@ -41,9 +41,13 @@ def mean_filling(at: Figures, parts: list[Part]) -> FloatArray:
             continue
         capacity = at.allocatable[dim]
         after = at.used[dim] + request
+        wanted = after if fuller else capacity - after
+        if np.count_nonzero(capacity) == columns:
+            over |= after > capacity
+            score += wanted * weight / capacity
+            continue
         has = capacity != 0
         over |= has & (after > capacity)
-        wanted = after if fuller else capacity - after
         score += np.divide(wanted * weight, capacity, out=np.zeros(columns), where=has)
     if weights:
         score /= weights

@@ -37,7 +37,9 @@ _SPARSE = 64
 
 
 def _distinct(rows: Rows, size: int) -> Rows:
-    """Each row once, ascending. A flag a node is quicker than sorting where many rows are named."""
+    """Each row once, ascending. A flag a node is quicker than sorting where many rows are named, and a set where few are."""
+    if len(rows) < _UNREAD:
+        return np.array(sorted(set(rows.tolist())), dtype=np.intp)
     if len(rows) * _SPARSE < size:
         return np.unique(rows)
     named = np.zeros(size, dtype=bool)
@@ -369,7 +371,7 @@ class ClassView:
         if self._standing is None and self._runs > 1:
             self._standing = self._rank()
         ranking = self._standing
-        return [] if ranking is None else self._run(ranking.total.copy(), ranking.extra, count, False, ranking.may_lose)
+        return [] if ranking is None else self._run(ranking.total, ranking.extra, count, False, ranking.may_lose)
 
     def can_mix(self) -> bool:
         """Whether a run may place tasks of this class between tasks of other classes (`mixed_run`)."""
@@ -420,7 +422,7 @@ class ClassView:
     def _run(
         self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool, may_lose: Callable[[int], bool]
     ) -> list[int]:
-        """Nodes for several tasks by their totals, which are changed. `may_lose`: whether the totals of other nodes stay when this one
+        """Nodes for several tasks by their totals. `may_lose`: whether the totals of other nodes stay when this one
         takes no more tasks."""
 
         def ladders(rows: Rows, start: int, steps: int) -> FloatArray:

@@ -34,9 +34,10 @@ _LOOK = 4
 
 def greedy_run(session: Session, total: FloatArray, count: int, ladders: Ladders, may_lose: Callable[[int], bool]) -> list[int]:
     """Take the best of the nodes used so far (each at its next ladder step) and the best unused node, until `count` nodes are chosen.
-    Fewer: the others have no room, or their totals must be computed again. Writes to `total`. `may_lose`: whether the totals of other
-    nodes stay when this one takes no more tasks."""
+    Fewer: the others have no room, or their totals must be computed again. `may_lose`: whether the totals of other nodes stay when
+    this one takes no more tasks."""
     known: dict[int, list[float]] = {}
+    given: list[tuple[float, int]] = []
     if session.runs_spread:
         best, after = _best_together(total, count, ladders)
         if _one_task_each(total, best, after[:, 0], count, may_lose):
@@ -45,7 +46,7 @@ def greedy_run(session: Session, total: FloatArray, count: int, ladders: Ladders
             return chosen
         unused: Iterator[tuple[float, int]] = _in_order(total, best, after, known)
     else:
-        unused = _best_unused(session, total, count, ladders, known)
+        unused = _best_unused(session, total, count, ladders, known, given)
     fresh = next(unused, None)
     heap: list[tuple[float, int]] = []
     taken: dict[int, int] = {}
@@ -76,20 +77,24 @@ def greedy_run(session: Session, total: FloatArray, count: int, ladders: Ladders
         taken[row] = steps
         if following == WORST and not may_lose(row):
             break  # the feasible set lost an extreme: normalised scores must be combined again
+    for negated, row in given:  # cheaper than a copy of all totals
+        total[row] = -negated
     session.runs_spread = len(taken) * _FIRST_STEPS > len(chosen) and len(taken) > 1
     session.run_nodes = max(1, len(taken))
     return chosen
 
 
 def _best_unused(
-    session: Session, total: FloatArray, count: int, ladders: Ladders, known: dict[int, list[float]]
+    session: Session, total: FloatArray, count: int, ladders: Ladders, known: dict[int, list[float]], given: list[tuple[float, int]]
 ) -> Iterator[tuple[float, int]]:
     """Nodes best first, each with its negated total. The first few are found one by one; if a run needs more, it spreads, and all are
-    sorted. The ladders of as many nodes as the last run took are computed together: the cost is that of one."""
+    sorted. The ladders of as many nodes as the last run took are computed together: the cost is that of one. A node in `given` has no
+    total any more."""
     together, looks = min(session.run_nodes, _LOOK), _LOOK
     while looks:
         looks -= together
         found = list(islice(_one_by_one(total), together))
+        given += found
         if together > 1 and found:
             rows = [row for _, row in found]
             known.update(zip(rows, ladders(np.array(rows), 0, min(count, _MOST_STEPS)).tolist()))
@@ -115,7 +120,6 @@ def _one_by_one(total: FloatArray) -> Iterator[tuple[float, int]]:
 def _best_together(total: FloatArray, count: int, ladders: Ladders) -> tuple[Rows, FloatArray]:
     """The `count` best nodes, best first, and the first steps of their ladders."""
     rows = best_rows(total, count)
-    rows = rows[np.lexsort((rows, -total[rows]))]
     return rows, ladders(rows, 0, _FIRST_STEPS)
 
 

@@ -49,9 +49,11 @@ class NodeRanking:
     def repair(self, rows: Rows, takes: BoolArray, score: FloatArray) -> bool:
         """Update several nodes. False: all totals must be computed again."""
         if self._normalised:
-            moved = np.flatnonzero((self.total[rows] > WORST) != takes).tolist()
-            for raw, low, high in self._normalised if moved else ():
-                if not all(_harmless(float(raw[rows[i]]), low, high, bool(takes[i])) for i in moved):
+            moved = np.flatnonzero((self.total[rows] > WORST) != takes)
+            for raw, low, high in self._normalised if len(moved) else ():
+                values, join = raw[rows[moved]], takes[moved]
+                stay = np.where(join, (low <= values) & (values <= high), (low < values) & (values < high) | (low == high))
+                if not stay.all():
                     return False
         self.total[rows] = np.where(takes, score if self.extra is None else score + self.extra[rows], WORST)
         return True
@@ -63,16 +65,16 @@ def _harmless(value: float, low: float, high: float, joins: bool) -> bool:
 
 
 def best_rows(total: FloatArray, count: int) -> Rows:
-    """Rows of the `count` best finite scores; among equals the first rows."""
+    """Rows of the `count` best finite scores, best first; among equals the first rows first."""
     best = total.max(initial=WORST)
     equal = np.flatnonzero(total == best) if best > WORST else np.zeros(0, dtype=np.intp)
     if len(equal) >= count:  # a node order that spreads pods has many equals at the top, and finding them is cheap
         return equal[:count]
-    finite = np.flatnonzero(total > WORST)
-    if len(finite) <= count:
-        return finite
-    scores = total[finite]
-    threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
-    above = finite[scores > threshold]
-    equal = finite[scores == threshold][: count - len(above)]
-    return np.concatenate([above, equal])
+    rows = np.flatnonzero(total > WORST)
+    scores = total[rows]
+    if len(rows) > 2 * count:
+        # Of as many parts as rows are wanted, each has a score at least as good as the worst of their maximums. Most rows have not.
+        parts = np.maximum.reduceat(scores, np.arange(count) * len(rows) // count)
+        some = np.flatnonzero(scores >= parts.min())
+        rows, scores = rows[some], scores[some]
+    return rows[np.argsort(-scores, kind="stable")[:count]]

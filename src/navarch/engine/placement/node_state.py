@@ -12,6 +12,9 @@ from navarch.engine.figures import Figures, Rows
 from navarch.model.resources import IntArray
 from navarch.model.snapshot import NodeColumns
 
+_FEW = 3
+"""Rows that are moved one by one."""
+
 
 class NodeState(Figures):
     """Owned by the session; written by statements, through the methods below. The columns that others see are read-only views, so that
@@ -43,12 +46,13 @@ class NodeState(Figures):
         """`counts` tasks join (or, with sign -1, leave) each of these distinct rows, in both views."""
         if pipelined:
             self.nothing_leaves = False
-        if len(rows) == 1:  # plain views are several times cheaper than gathers
-            row, times = rows[0], sign * counts[0]
-            added = request * times
-            (self._pipelined if pipelined else self._used)[:, row] += added
-            self._requested[:, row] += added
-            self._scoring[:, row] += footprint * times
+        if len(rows) <= _FEW:  # plain views are several times cheaper than gathers
+            taken = self._pipelined if pipelined else self._used
+            for row, count in zip(rows.tolist(), counts.tolist()):
+                added = request * (sign * count)
+                taken[:, row] += added
+                self._requested[:, row] += added
+                self._scoring[:, row] += footprint * (sign * count)
             self.changed.append(rows)
             return
         amount = request[:, None] * (sign * counts)
@@ -62,6 +66,7 @@ class NodeState(Figures):
 
     def imagine(self, row: int, request: IntArray, footprint: IntArray, sign: int) -> None:
         """A pod joins or leaves only the pods' view (see `victims/what_if.py`)."""
+        self.nothing_leaves = False
         self._requested[:, row] += sign * request
         self._scoring[:, row] += sign * footprint
         self.changed.append(np.array([row], dtype=np.intp))
@@ -85,7 +90,7 @@ class NodeState(Figures):
 
     def count_devices(self, dim: int, row: int, *, used: int = 0, releasing: int = 0, pipelined: int = 0) -> None:
         """Whole devices of a node that pods share now, or that become whole again."""
-        self.nothing_leaves = self.nothing_leaves and not releasing and not pipelined
+        self.nothing_leaves = False
         self._used[dim, row] += used
         self._releasing[dim, row] += releasing
         self._pipelined[dim, row] += pipelined

@@ -176,7 +176,8 @@ class PluginRunner:
             telling = [column for column in (*by_plugins, numbers) if column.count(column[0]) != len(rows)]
             if len(set(numbers)) < len(rows):
                 telling += [columns.created[rows].tolist(), [self.task(t).uid for t in rows]]
-            order = sorted(range(len(rows)), key=list(zip(*telling)).__getitem__)
+            by: Sequence[Any] = telling[0] if len(telling) == 1 else list(zip(*telling))
+            order = sorted(range(len(rows)), key=by.__getitem__)
         return [rows[i] for i in (reversed(order) if reverse else order)]
 
     def tasks_by_age(self, tasks: Sequence[int]) -> list[int]:

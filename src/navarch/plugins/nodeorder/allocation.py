@@ -93,19 +93,17 @@ class Allocation(NodeScorer):
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         size = at.requested.shape[1]
+        parts = [amounts(self.session, task, at, resource, defaulted=True) for resource, _ in self.resources]
+        if self.strategy != "RequestedToCapacityRatio" and (whole := self._everywhere(parts)) is not None:
+            return whole
         total, weights = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-        for resource, weight in self.resources:
-            found = amounts(self.session, task, at, resource, defaulted=True)
+        for found, (_, weight) in zip(parts, self.resources):
             if found is None:
                 continue
             counts = found.takes_part
             everywhere = bool(counts.all())
             capacity = found.capacity if everywhere else np.where(counts, found.capacity, 1)
             part = self._part(found.used + found.asked, capacity)
-            if everywhere and self.strategy != "RequestedToCapacityRatio":
-                total += weight * part
-                weights += weight
-                continue
             if self.strategy == "RequestedToCapacityRatio":
                 counts = counts & (part > 0)
             total += np.where(counts, weight * part, 0)
@@ -116,9 +114,23 @@ class Allocation(NodeScorer):
             return np.where(some, np.floor(total / weights + 0.5), 0.0)
         return np.where(some, total // weights, 0).astype(float)
 
+    def _everywhere(self, parts: Sequence[Amounts | None]) -> FloatArray | None:
+        """The score where every node has every resource, as in most clusters: the weights then are the same for all nodes. None: some
+        node lacks a resource."""
+        total, weights = None, 0
+        for found, (_, weight) in zip(parts, self.resources):
+            if found is None:
+                continue
+            if np.count_nonzero(found.takes_part) < len(found.takes_part):
+                return None
+            part = weight * self._part(found.used + found.asked, found.capacity)
+            total, weights = part if total is None else total + part, weights + weight
+        return None if total is None or weights <= 0 else (total // weights).astype(float)
+
     def _part(self, wanted: IntArray, capacity: IntArray) -> IntArray:
         if self.strategy == "LeastAllocated":
-            return np.where(wanted > capacity, 0, (capacity - wanted) * 100 // capacity)
+            part: IntArray = np.maximum(capacity - wanted, 0) * 100 // capacity
+            return part
         if self.strategy == "MostAllocated":
             return np.minimum(wanted, capacity) * 100 // capacity
         return curve(self.shape, np.where(wanted > capacity, 100, wanted * 100 // capacity))

@@ -47,11 +47,27 @@ class BalancedAllocation(NodeScorer):
         parts = [amounts(self.session, task, at, name, defaulted=False) for name in self.names]
         found = [part for part in parts if part is not None]
         size = at.requested.shape[1]
-        everywhere = all(bool(part.takes_part.all()) for part in found)
+        everywhere = all(np.count_nonzero(part.takes_part) == size for part in found)
+        if len(found) == 2 and self.by_change:
+            change = _change_of_two(found[0], found[1], everywhere)
+            return (50 + (50 + change) // 2).astype(float)
         after = _evenness(found, size, everywhere, pod=True)
         if not self.by_change:
             return after.astype(float)
         return (50 + (50 + after - _evenness(found, size, everywhere, pod=False)) // 2).astype(float)
+
+
+def _change_of_two(one: Amounts, two: Amounts, everywhere: bool) -> IntArray:
+    """The evenness of two resources with the pod less that without it, as `_evenness` gives them: both are computed together."""
+    first, second = (np.minimum(1.0, (part.used + np.array([[part.asked], [0]])) / _capacity(part, everywhere)) for part in (one, two))
+    gap = np.abs(first - second) / 2
+    even = ((1 - (gap if everywhere else np.where(one.takes_part & two.takes_part, gap, 0.0))) * 100).astype(np.int64)
+    change: IntArray = even[0] - even[1]
+    return change
+
+
+def _capacity(part: Amounts, everywhere: bool) -> IntArray:
+    return part.capacity if everywhere else np.where(part.takes_part, part.capacity, 1)
 
 
 def _evenness(parts: list[Amounts], size: int, everywhere: bool, *, pod: bool) -> IntArray:
@@ -60,8 +76,7 @@ def _evenness(parts: list[Amounts], size: int, everywhere: bool, *, pod: bool) -
     fractions = []
     for part in parts:
         used = part.used + part.asked if pod else part.used
-        capacity = part.capacity if everywhere else np.where(part.takes_part, part.capacity, 1)
-        fraction = np.minimum(1.0, used / capacity)
+        fraction = np.minimum(1.0, used / _capacity(part, everywhere))
         fractions.append((part.takes_part, fraction))
     if len(fractions) == 2:
         (one, first), (two, second) = fractions
