@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import click
 
+from navarch.garbage_collection import collect_rarely
 from navarch.places import at
 
 COMPLETE = "_NAVARCH_COMPLETE"
@@ -49,6 +50,7 @@ class _LazyGroup(click.Group):
             return None
         # The BLAS of numpy starts a thread for each core, and nothing here uses it: saves tens of milliseconds and megabytes.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        collect_rarely()
         command = at(place)
         assert isinstance(command, click.Command)
         if COMPLETE in os.environ:

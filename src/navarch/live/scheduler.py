@@ -25,6 +25,7 @@ from navarch.engine.policy.describe import describe
 from navarch.engine.policy.values import Policy
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
+from navarch.garbage_collection import collect_rarely
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
@@ -87,8 +88,6 @@ log = logging.getLogger(__name__)
 
 FLUSH_INTERVAL = 0.1
 """Seconds between two looks for statuses that are due."""
-GC_THRESHOLDS = (20_000, 20, 50)
-"""Fewer, larger collections: almost nothing here is cyclic, and a full collection stops the process."""
 UNHEALTHY_AFTER = 5
 """After this many failed cycles in a row we are not ready."""
 BATCH_PODS = 5000
@@ -351,7 +350,7 @@ class Scheduler:
         # What was read at the start stays for the life of the process: the collector need not visit it again. A collection before that
         # would cost half a second with a hundred thousand pods, and find next to nothing.
         gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        collect_rarely()
         await self.periodic_tasks.check_policy()
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.put_into(self.cache.cluster)
