@@ -11,7 +11,7 @@ the name of the plugin: a cycle without one of its rules would place pods where 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from traceback import format_exception
 
 import numpy as np
@@ -46,8 +46,15 @@ class CycleTimeout(Exception):
 
 
 class Containment:
-    def __init__(self, snapshot: Snapshot, set_aside: Collection[str] = (), left_out_nodes: Collection[str] = ()) -> None:
-        """`set_aside`, `left_out_nodes`: keys of jobs and names of nodes that take no part from the beginning."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        set_aside: Collection[str] = (),
+        left_out_nodes: Collection[str] = (),
+        failed_before: Sequence[JobFailure] = (),
+    ) -> None:
+        """`set_aside`, `left_out_nodes`: keys of jobs and names of nodes that take no part from the beginning.
+        `failed_before`: failures of such jobs that are still to be told."""
         self.snapshot = snapshot
         self.opening = OpeningFigures(snapshot)
         self._aside = SetAside(snapshot)
@@ -64,8 +71,11 @@ class Containment:
         """Jobs on whose behalf a node was read that was then left out."""
         self.without_preferences: dict[str, str] = {}
         """Plugin from outside of Navarch whose orders and scores take no part in this cycle -> why."""
+        told = {failure.job: failure for failure in failed_before}
         for row, key in enumerate(snapshot.jobs.keys if set_aside else ()):
             if key in set_aside:
+                if key in told and snapshot.jobs.specs[row] is not None:
+                    self._failures[row] = told[key]
                 self._aside.add(row)
                 self._aside.add(row)  # pods on nodes as well: it failed before
 
@@ -82,7 +92,7 @@ class Containment:
         for row in rows:
             removed |= self._aside.add(row)
             key = self.snapshot.jobs.keys[row]
-            self._failures.setdefault(row, JobFailure(key, culprit.where, _text(error), told))
+            self._failures.setdefault(row, JobFailure(key, culprit.where, _text(error), told, isinstance(error, CycleTimeout)))
         if (not removed or self._restarts > MOST_RESTARTS) and self._leave_out(culprit, error):
             return True
         if not removed:
