@@ -126,14 +126,13 @@ def _attempt(
         note_job=note_job,
     )
     timings["open"] = timings.get("open", 0.0) + perf_counter() - started
-    for name in policy.actions:
+    actions = registry.make_actions(session)
+    for action in actions:
         started = perf_counter()
-        action = registry.action(name, policy.dialect)
-        if action is not None:
-            session.action = name
-            session.start_turn(None)
-            action(session).execute()
-        timings[name] = timings.get(name, 0.0) + perf_counter() - started
+        session.action = action.name
+        session.start_turn(None)
+        action.execute()
+        timings[action.name] = timings.get(action.name, 0.0) + perf_counter() - started
     started = perf_counter()
     session.start_turn(None)
     close(session, report_queues=report_queues)
