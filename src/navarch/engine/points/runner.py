@@ -123,6 +123,8 @@ class PluginRunner:
             for name, profile in selected.further.items()
         }
         for plugin in self.plugins:
+            plugin.before_open()
+        for plugin in self.plugins:
             started = self.stopwatch()
             plugin.open()
             self.timings[f"{plugin.name} (open)"] = self.stopwatch() - started

@@ -131,7 +131,8 @@ def test_limits_and_filters_that_cannot_be_made_refuse(kind: type[Plugin]) -> No
     record = run(world("a"), kind)
     assert record.binds == []
     (told,) = (job for job in record.jobs if job.job == "ns/a")
-    assert any("what needs its consent is refused" in each.message for each in (*told.reasons, *told.refusals))
+    texts = [reason.message for reason in told.reasons] + [refusal.message for refusal in told.refusals]
+    assert any("what needs its consent is refused" in text for text in texts)
 
 
 class Odd(Plugin):
