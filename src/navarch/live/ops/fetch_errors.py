@@ -6,6 +6,8 @@ Statistics must never end the scheduler. So an error of any kind leaves the last
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class FetchErrors:
@@ -17,18 +19,20 @@ class FetchErrors:
         self._log = log
         self._what = what
 
-    def failed(self, error: Exception) -> None:
-        """The source did not answer, or not as expected."""
-        if str(error) != self.text:
-            self._log.warning("%s could not be fetched: %s", self._what, error)
-        self.text = str(error)
-
-    def crashed(self, error: Exception) -> None:
-        """An unforeseen error: it is logged in full."""
-        self._log.error("%s could not be fetched", self._what, exc_info=error)
-        self.text = f"{type(error).__name__}: {error}"
-
-    def succeeded(self) -> None:
-        if self.text:
-            self._log.info("%s is fetched again", self._what)
-        self.text = ""
+    @contextmanager
+    def contained(self, expected: type[Exception]) -> Iterator[None]:
+        """One attempt to fetch. What it raises is logged and goes no further. `expected`: the source did not answer as it should."""
+        try:
+            yield
+        except expected as error:
+            if str(error) != self.text:
+                self._log.warning("%s could not be fetched: %s", self._what, error)
+            self.text = str(error)
+        except Exception as error:
+            # Unforeseen, so it is logged in full. The last figures stay, and the next attempt follows.
+            self._log.error("%s could not be fetched", self._what, exc_info=error)
+            self.text = f"{type(error).__name__}: {error}"
+        else:
+            if self.text:
+                self._log.info("%s is fetched again", self._what)
+            self.text = ""
