@@ -114,13 +114,12 @@ def _attempt(
         proceed=proceed,
     )
     timings["open"] = timings.get("open", 0.0) + perf_counter() - started
-    for name in policy.actions:
+    actions = registry.make_actions(session)
+    for action in actions:
         started = perf_counter()
-        action = registry.action(name, policy.dialect)
-        if action is not None:
-            session.action = name
-            action(session).execute()
-        timings[name] = timings.get(name, 0.0) + perf_counter() - started
+        session.action = action.name
+        action.execute()
+        timings[action.name] = timings.get(action.name, 0.0) + perf_counter() - started
     started = perf_counter()
     close(session, report_queues=report_queues)
     timings["close"] = timings.get("close", 0.0) + perf_counter() - started

@@ -7,11 +7,12 @@ the plugins' answers; `placement` chooses nodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from navarch.engine.figures import Rows
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
@@ -174,6 +175,20 @@ class Session(PluginRunner):
         vars(self).clear()
 
     # what is there
+
+    def serve_by_claims(self, amounts: Mapping[int, int]) -> None:
+        """Count devices as capacity: resource column -> how much of it devices serve on nodes that do not report the resource."""
+        self.claimable_dims = frozenset(amounts)
+        self.total = self.total.copy()
+        for dim, amount in amounts.items():
+            self.total[dim] += amount
+
+    def left_to_claims(self, dims: Rows) -> BoolArray | None:
+        """(dims, nodes): where claims on devices decide, because the node does not report the resource. None: nowhere."""
+        if not self.claimable_dims:
+            return None
+        claimable = np.isin(dims, list(self.claimable_dims))
+        return claimable[:, None] & (self.snapshot.nodes.allocatable[dims] == 0) if claimable.any() else None
 
     def task(self, row: int) -> TaskSpec:
         spec = self._specs[row]

@@ -104,6 +104,8 @@ class PluginRunner:
         self.plugins += [kind(self, option) for kind, option, _ in selected.added]  # type: ignore[arg-type]
         self._further = selected.further
         for plugin in self.plugins:
+            plugin.before_open()
+        for plugin in self.plugins:
             started = self.stopwatch()
             plugin.open()
             self.timings[f"{plugin.name} (open)"] = self.stopwatch() - started
