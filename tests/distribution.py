@@ -53,7 +53,7 @@ def order(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
-class Distribution(LoadFileScheduling):
+class Distribution(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Hands out scopes in the order of collection, to each worker first those of its kind."""
 
     def _split_scope(self, nodeid: str) -> str:

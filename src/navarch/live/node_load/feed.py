@@ -88,9 +88,11 @@ class NodeLoadFeed:
         """One attempt. On failure the figures stay as they are."""
         cluster, asked = self._cluster(), self._clock()
         nodes = sorted(cluster.nodes.rows.of)
-        answers = None
-        with self._errors.contained(LoadError):
-            answers = [await source.fetch(nodes, period, asked) for period in config.periods]
+
+        async def fetched() -> list[Percents]:
+            return [await source.fetch(nodes, period, asked) for period in config.periods]
+
+        answers = await self._errors.attempt(LoadError, fetched())
         if answers is None:
             return False
         if put_loads(self._cluster(), loads_of(nodes, config, answers, asked)):

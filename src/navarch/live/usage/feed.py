@@ -71,9 +71,7 @@ class UsageFeed:
     async def fetch(self) -> bool:
         """One attempt; on failure what is known stays."""
         asked = self._clock()
-        usage = None
-        with self._errors.contained(UsageError):
-            usage = await self.source.fetch(asked)
+        usage = await self._errors.attempt(UsageError, self.source.fetch(asked))
         if usage is None:
             return False
         self._usage, self._fetched = usage, asked
