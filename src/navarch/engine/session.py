@@ -68,6 +68,7 @@ class Session(PluginRunner):
         timings: dict[str, float] | None = None,
         opening: OpeningFigures | None = None,
         without_preferences: Collection[str] = (),
+        guarded: Mapping[str, Reason | None] | None = None,
         conversation: Conversation | None = None,
         proceed: Callable[[], bool] | None = None,
     ) -> None:
@@ -157,7 +158,7 @@ class Session(PluginRunner):
         """Scheduler names of the further profiles."""
         if self._own_profiles:
             self.distinguish_by(self._profile_of)
-        self.open_plugins(registry, without_preferences)
+        self.open_plugins(registry, without_preferences, guarded or {})
         self.functions = functions_by_profile(self.implementing_by_profile(NodeFilters), self.implementing_by_profile(NodeScorers))
         self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
         """The filters of all profiles. `filters_for` gives those of a class."""

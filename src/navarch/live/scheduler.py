@@ -241,6 +241,7 @@ class Scheduler:
         self.rule_failures = RuleFailures(
             self.metrics.job_failures,
             self.metrics.node_failures,
+            self.metrics.plugin_failures,
             lambda job: job in self.cache.cluster.jobs.rows.of,
             lambda node, message: self.events.emit(Regarding("Node", "", node), "Warning", "InternalError", "Scheduling", message),
         )
