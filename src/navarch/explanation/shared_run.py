@@ -26,10 +26,11 @@ from navarch.ingest.groups import is_shadow
 from navarch.ingest.pod_reader import queue_of
 from navarch.ingest.spec_manifests import manifest_of
 from navarch.model.cluster import Cluster
+from navarch.model.objects.devices import RESOURCE_CLAIM
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.object_types import ReadOnlyManifest
 from navarch.offline.asking import decide_asking
-from navarch.offline.cycles import Cycles, settle
+from navarch.offline.cycles import Cycles, lasting_promises, settle
 from navarch.offline.inventory import Inventory
 from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
 
@@ -116,7 +117,8 @@ class SharedRun:
         """What was put, and what it replaced."""
         self._tasks: dict[str, TaskSpec | None] = {}
         self._jobs: dict[str, JobSpec | None] = {}
-        """As they were before cycles moved them."""
+        self._claims: dict[tuple[str, str], Any] | None = None
+        """As they were before cycles moved them, or gave them devices."""
 
     @property
     def cluster(self) -> Cluster:
@@ -175,9 +177,15 @@ class SharedRun:
         return manifest_of(self.cluster, place.kind, place.namespace, place.name, place.uid)
 
     def _remember(self, record: CycleRecord) -> None:
+        if self._claims is None:
+            self._claims = dict(self.cluster.objects.get(RESOURCE_CLAIM, {}))
         moved = [bind.uid for bind in record.binds] + [each.uid for each in record.evictions]
-        for uid in (*moved, *(each.uid for each in record.nominations)):
+        for uid in moved:
             self._tasks.setdefault(uid, self.cluster.task(uid))
+        for uid, node in lasting_promises(record).items():
+            task = self.cluster.task(uid)
+            if task is not None and task.nominated_node != node:
+                self._tasks.setdefault(uid, task)
         jobs = self.cluster.jobs
         for decision in record.jobs:
             if decision.changed:
@@ -204,4 +212,15 @@ class SharedRun:
         for uid, (pod, shown) in self._pods.items():
             self.inventory.pods[uid] = pod
             ingest.put_task(shown, queue_of(pod))
-        self._tasks, self._jobs, self._put, self._pods = {}, {}, [], {}
+        self._put_back_claims()
+        self._tasks, self._jobs, self._put, self._pods, self._claims = {}, {}, [], {}, None
+
+    def _put_back_claims(self) -> None:
+        if self._claims is None:
+            return
+        now = dict(self.cluster.objects.get(RESOURCE_CLAIM, {}))
+        for (namespace, name), claim in self._claims.items():
+            if now.pop((namespace, name), None) is not claim:
+                self.cluster.put_object(RESOURCE_CLAIM, namespace, name, claim)
+        for namespace, name in now:
+            self.cluster.remove_object(RESOURCE_CLAIM, namespace, name)
