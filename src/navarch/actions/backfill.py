@@ -43,6 +43,7 @@ class Backfill(Action):
 
     def _place(self, job: Job, row: int) -> None:
         session = self.session
+        session.start_turn(job)
         task = session.class_of(row)
         refusal = session.pre_predicate(task)
         if refusal is not None:
