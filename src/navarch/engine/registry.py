@@ -7,7 +7,7 @@ Built-in classes are known by their import path and are imported when a policy n
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from navarch.engine.action import Action
@@ -35,6 +35,16 @@ class SelectedPlugins:
 
     def __init__(self, tiers: list[list[Selected]], further: Mapping[str, list[Selected]]) -> None:
         self.tiers = tiers
+        self.numbers: dict[type, list[list[int]]] = {}
+        """Point -> the plugins of `tiers` that implement it, by number, tier by tier up to the last that has one."""
+        plugins = 0
+        for tier_number, tier in enumerate(tiers):
+            for _, _, points in tier:
+                for point in points:
+                    by_tier = self.numbers.setdefault(point, [])
+                    by_tier += ([] for _ in range(len(by_tier), tier_number + 1))
+                    by_tier[tier_number].append(plugins)
+                plugins += 1
         self.added: list[Selected] = []
         self.further: dict[str, list[tuple[int, list[type]]]] = {}
         first = [_identity(option) for tier in tiers for _, option, _ in tier] if further else []
@@ -45,6 +55,16 @@ class SelectedPlugins:
                     numbers[_identity(each[1])] = len(first) + len(self.added)
                     self.added.append(each)
             self.further[name] = [(numbers[_identity(option)], points) for _, option, points in profile]
+
+    def without(self, names: Collection[str], points: Collection[type]) -> SelectedPlugins:
+        """The same where these plugins are not asked at these points. A plugin that is asked nowhere is left out."""
+        asked = [
+            [(kind, option, [p for p in of if kind.name not in names or p not in points]) for kind, option, of in t]
+            for t in self.tiers
+        ]
+        found = SelectedPlugins([[each for each in tier if each[2] or each[0].name not in names] for tier in asked], {})
+        found.added, found.further = self.added, self.further
+        return found
 
 
 def _identity(option: PluginOption) -> Hashable:

@@ -78,7 +78,6 @@ class PluginRunner:
 
     def open_plugins(self, registry: Registry, without_preferences: Collection[str] = ()) -> None:
         """`without_preferences`: plugins whose orders and scores failed, so that this cycle does without them."""
-        self.plugins: list[Plugin] = []
         selected = registry.select_plugins(self.policy)
         self._tiers: defaultdict[type, list[list[Any]]] = defaultdict(list)
         """Point -> the plugins that implement it, tier by tier."""
@@ -87,20 +86,12 @@ class PluginRunner:
         self.promised_by_eviction: set[int] = set()
         self.promised_to_gangs: list[int] = []
         """Tasks that an action which evicts for whole gangs has promised a node."""
-        for number, tier in enumerate(selected.tiers):
-            for kind, option, points in tier:
-                if kind.name in without_preferences:
-                    points = [point for point in points if point not in PREFERENCE_POINTS]
-                    if not points:
-                        continue
-                plugin = kind(self, option)  # type: ignore[arg-type]
-                self.plugins.append(plugin)
-                for point in points:
-                    self._plugins[point].append(plugin)
-                    tiers = self._tiers[point]
-                    while len(tiers) <= number:
-                        tiers.append([])
-                    tiers[number].append(plugin)
+        if without_preferences:
+            selected = selected.without(without_preferences, PREFERENCE_POINTS)
+        self.plugins: list[Plugin] = [kind(self, option) for tier in selected.tiers for kind, option, _ in tier]  # type: ignore[arg-type]
+        for point, by_tier in selected.numbers.items():
+            tiers = self._tiers[point] = [[self.plugins[number] for number in tier] for tier in by_tier]
+            self._plugins[point] = [plugin for tier in tiers for plugin in tier]
         self.plugins += [kind(self, option) for kind, option, _ in selected.added]  # type: ignore[arg-type]
         self._further = selected.further
         for plugin in self.plugins:
