@@ -50,10 +50,13 @@ class Allocate(Action):
         ),
     )
 
-    def execute(self) -> None:
-        session = self.session
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
         if session.snapshot.shares_devices:
             session.share_devices()
+
+    def execute(self) -> None:
+        session = self.session
         lost = set() if session.semantics.promises_are_kept else self._doubt_promises()
         admit_groups_without_pods(session)
         jobs: dict[str, JobHeap] = {}

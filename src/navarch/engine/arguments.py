@@ -10,6 +10,7 @@ string), `text` reads every value from its text. The last two leave a value they
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -58,6 +59,8 @@ class Argument(Struct, frozen=True):
     """False: accepted because files of another system name it. The loader warns that it changes nothing; `doc` says why."""
     check: Callable[[Any], object] | None = None
     """Reads a list or mapping further and raises WrongKind for what is wrong in it; what it returns is not used."""
+    check_entry: Callable[[Any], object] | None = None
+    """Of a list: raises WrongKind for a wrong entry. The loader objects to that entry, and the others stay."""
 
     def matches(self, name: str) -> bool:
         if self.name.endswith("*"):
@@ -75,6 +78,8 @@ class Argument(Struct, frozen=True):
         found = read_kind(self.kind, value, reading)
         if self.choices and found not in self.choices:
             raise WrongKind(f"found {value!r}, expected one of {', '.join(self.choices)}")
+        if isinstance(found, float) and math.isnan(found):
+            raise WrongKind(_complaint(self.kind, value))
         if self.minimum is not None and isinstance(found, int | float) and found < self.minimum:
             raise WrongKind(f"found {value!r}, expected {self.minimum:g} or more")
         if self.maximum is not None and isinstance(found, int | float) and found > self.maximum:

@@ -1,12 +1,13 @@
 """One cycle: `decide(snapshot, policy, registry, now)` opens a session, runs the actions, closes, returns the record.
 
 A pure function of its arguments. The only clock here is a stopwatch for the timings that stand beside the record. What raises while it
-works on a job or reads a node costs that one its place: the cycle starts again without it (`containment`).
+works on a job or reads a node costs that one its place: the cycle starts again without it (`containment`). A plugin that fails without
+a job or node at hand refuses what needs its consent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from time import perf_counter
 
 from navarch.engine.close import close
@@ -14,6 +15,7 @@ from navarch.engine.containment.containment import Containment
 from navarch.engine.containment.set_aside import OpeningFigures
 from navarch.engine.points.conversation import Conversation, Exchange, Unanswered
 from navarch.engine.policy.values import Policy
+from navarch.engine.reasons import Reason
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.engine.session import CycleStopped, Session
@@ -56,7 +58,7 @@ def decide(
                 attempt += 1
                 record = _attempt(
                     snapshot, policy, registry, now, uid, devices, report_all, report_queues, opening, timings,
-                    containment.without_preferences, conversation, proceed,
+                    containment.without_preferences, containment.guarded, conversation, proceed,
                 )  # fmt: skip
                 record.notices = list(conversation.notices)
                 break
@@ -93,6 +95,7 @@ def _attempt(
     opening: OpeningFigures,
     timings: dict[str, float],
     without_preferences: Collection[str],
+    guarded: Mapping[str, Reason | None],
     conversation: Conversation,
     proceed: Callable[[], bool] | None,
 ) -> CycleRecord:
@@ -110,17 +113,17 @@ def _attempt(
         timings=timings,
         opening=opening,
         without_preferences=without_preferences,
+        guarded=guarded,
         conversation=conversation,
         proceed=proceed,
     )
     timings["open"] = timings.get("open", 0.0) + perf_counter() - started
-    for name in policy.actions:
+    actions = registry.make_actions(session)
+    for action in actions:
         started = perf_counter()
-        action = registry.action(name, policy.dialect)
-        if action is not None:
-            session.action = name
-            action(session).execute()
-        timings[name] = timings.get(name, 0.0) + perf_counter() - started
+        session.action = action.name
+        action.execute()
+        timings[action.name] = timings.get(action.name, 0.0) + perf_counter() - started
     started = perf_counter()
     close(session, report_queues=report_queues)
     timings["close"] = timings.get("close", 0.0) + perf_counter() - started

@@ -125,6 +125,16 @@ class NodeFailure(msgspec.Struct, frozen=True):
     traceback: str = ""
 
 
+class PluginFailure(msgspec.Struct, frozen=True):
+    """A plugin that failed without a job or node at hand, or on too many jobs: where it fails, it refuses. `where` names it, its file
+    and line."""
+
+    plugin: str
+    where: str
+    error: str
+    traceback: str = ""
+
+
 class QueueFigures(msgspec.Struct, frozen=True):
     """Amounts by resource name in the model's units (`resources.unit_of`)."""
 
@@ -149,6 +159,7 @@ class CycleRecord(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     failures: list[JobFailure] = msgspec.field(default_factory=list)
     node_failures: list[NodeFailure] = msgspec.field(default_factory=list)
+    plugin_failures: list[PluginFailure] = msgspec.field(default_factory=list)
     left_out_nodes: list[str] = msgspec.field(default_factory=list)
     """Nodes that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
     set_aside: list[str] = msgspec.field(default_factory=list)

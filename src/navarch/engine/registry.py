@@ -7,8 +7,8 @@ Built-in classes are known by their import path and are imported when a policy n
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Hashable, Iterable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from navarch.engine.action import Action
 from navarch.engine.arguments import Arguments
@@ -19,6 +19,9 @@ from navarch.engine.points.protocols import POINTS, JobOrder, JobTurn, implement
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.places import Lazily, at, place_of
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
 
 K = TypeVar("K", Plugin, Action)
 
@@ -35,16 +38,6 @@ class SelectedPlugins:
 
     def __init__(self, tiers: list[list[Selected]], further: Mapping[str, list[Selected]]) -> None:
         self.tiers = tiers
-        self.numbers: dict[type, list[list[int]]] = {}
-        """Point -> the plugins of `tiers` that implement it, by number, tier by tier up to the last that has one."""
-        plugins = 0
-        for tier_number, tier in enumerate(tiers):
-            for _, _, points in tier:
-                for point in points:
-                    by_tier = self.numbers.setdefault(point, [])
-                    by_tier += ([] for _ in range(len(by_tier), tier_number + 1))
-                    by_tier[tier_number].append(plugins)
-                plugins += 1
         self.added: list[Selected] = []
         self.further: dict[str, list[tuple[int, list[type]]]] = {}
         first = [_identity(option) for tier in tiers for _, option, _ in tier] if further else []
@@ -55,16 +48,6 @@ class SelectedPlugins:
                     numbers[_identity(each[1])] = len(first) + len(self.added)
                     self.added.append(each)
             self.further[name] = [(numbers[_identity(option)], points) for _, option, points in profile]
-
-    def without(self, names: Collection[str], points: Collection[type]) -> SelectedPlugins:
-        """The same where these plugins are not asked at these points. A plugin that is asked nowhere is left out."""
-        asked = [
-            [(kind, option, [p for p in of if kind.name not in names or p not in points]) for kind, option, of in t]
-            for t in self.tiers
-        ]
-        found = SelectedPlugins([[each for each in tier if each[2] or each[0].name not in names] for tier in asked], {})
-        found.added, found.further = self.added, self.further
-        return found
 
 
 def _identity(option: PluginOption) -> Hashable:
@@ -137,6 +120,13 @@ class Registry:
 
     def action(self, name: str, dialect: str = "") -> type[Action] | None:
         return self._actions.find(name, dialect)
+
+    def make_actions(self, session: Session) -> list[Action]:
+        """The actions of the session's policy, in order. All are made before the first is executed: some start accounts of shared
+        devices when they are made, which has to happen before any action looks at a class of tasks."""
+        policy = session.policy
+        found = [self.action(name, policy.dialect) for name in policy.actions]
+        return [kind(session) for kind in found if kind is not None]
 
     def select_plugins(self, policy: Policy) -> SelectedPlugins:
         """The plugins of a policy and the points of each. Cached for the last policy, because every cycle asks."""

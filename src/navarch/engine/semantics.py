@@ -118,6 +118,9 @@ class Semantics:
         "a task fits what is idle on a node or what is being released there, never the two together, and nodes of both kinds "
         "compete by score",
     )
+    classes_serve_resources: bool = switch(
+        True, "a node serves an extended resource only if it reports it, also where devices of a DeviceClass stand behind the resource"
+    )
     overcommitted_nodes_are_out: bool = switch(False, "a node whose pods request more than it has is left out of the cycle")
     numbers_in_names_order_tasks: bool = switch(
         True, "tasks that plugins order equally are ordered by age; the number at the end of their names does not count"
@@ -238,6 +241,9 @@ class Semantics:
         False, "cards are reserved and written to pods only if the policy also has the plugin predicates"
     )
     unhealthy_cards_are_used: bool = switch(False, "vGPUs are given out of cards that their node reports as unhealthy")
+    card_scores_come_from_filter: bool = switch(
+        False, "where deviceshare is switched off as a filter (enablePredicate), it does not score nodes either"
+    )
     cards_counted_once_a_pod: bool = switch(
         False, "of a pod with several containers on one card, only the first container counts once the pod runs"
     )

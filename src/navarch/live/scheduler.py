@@ -67,6 +67,7 @@ from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.settings import RunOptions
 from navarch.live.usage.job_recorder import JobRecorder
+from navarch.live.usage.queue_usage import QueueUsage
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
 from navarch.live.writers.bind_requests import BindRequests, is_fraction
@@ -239,6 +240,7 @@ class Scheduler:
         self.rule_failures = RuleFailures(
             self.metrics.job_failures,
             self.metrics.node_failures,
+            self.metrics.plugin_failures,
             lambda job: job in self.cache.cluster.jobs.rows.of,
             lambda node, message: self.events.emit(Regarding("Node", "", node), "Warning", "InternalError", "Scheduling", message),
         )
@@ -247,6 +249,7 @@ class Scheduler:
         self._second_loop = SecondLoop()
         self._first_loop = asyncio.get_running_loop()
         self.cycle_log = CycleLog()
+        self.queue_usage = QueueUsage(lambda: self.cache.cluster.queues)
         self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
         self.health = Health(
             self.missing,
@@ -382,6 +385,7 @@ class Scheduler:
             await self.node_load.close()
             self.core.stop_leading()
             self.cycle_log.forget()
+            self.queue_usage.forget()
             self.invalid_objects.set_leading(False)
             self.metrics.leading.set(0)
 
@@ -484,6 +488,7 @@ class Scheduler:
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
         self.followed_metrics.cycle(cycle, committed, self.core)
         self.cycle_log.take(cycle, committed, news=news)
+        self.queue_usage.take(cycle.now, record.queues)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3

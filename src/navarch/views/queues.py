@@ -102,10 +102,10 @@ def queue_rows(
 ) -> list[QueueRow]:
     """One row a queue, each below its parent. `jobs_waiting`, `jobs_running`: by the queue that the jobs name."""
     figures = {each.queue: each for each in queues}
-    allocated = _totals(cluster.queues, figures, "allocated")
-    request = _totals(cluster.queues, figures, "request")
+    allocated = with_below(cluster.queues, figures, "allocated")
+    request = with_below(cluster.queues, figures, "request")
     usage = cluster.objects.get(QUEUE_USAGE, {})
-    waiting, running = _with_below(cluster.queues, jobs_waiting), _with_below(cluster.queues, jobs_running)
+    waiting, running = _counts_with_below(cluster.queues, jobs_waiting), _counts_with_below(cluster.queues, jobs_running)
     rows = []
     for name, depth in _tree(cluster.queues):
         spec = cluster.queues[name]
@@ -155,7 +155,7 @@ def _tree(queues: Mapping[str, QueueSpec]) -> list[tuple[str, int]]:
     return found
 
 
-def _totals(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures], part: str) -> dict[str, dict[str, float]]:
+def with_below(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures], part: str) -> dict[str, dict[str, float]]:
     """Queue -> its own figures and those of all queues below it."""
     totals: dict[str, dict[str, float]] = {name: {} for name in queues}
     for name in queues:
@@ -169,7 +169,7 @@ def _totals(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures]
     return totals
 
 
-def _with_below(queues: Mapping[str, QueueSpec], own: Mapping[str, int]) -> dict[str, int]:
+def _counts_with_below(queues: Mapping[str, QueueSpec], own: Mapping[str, int]) -> dict[str, int]:
     totals: dict[str, int] = {}
     for queue, count in own.items():
         for name in ancestors(queues, queue):

@@ -6,8 +6,9 @@ it, and adds a warning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -93,9 +94,22 @@ class Findings(Struct):
                 held[name] = argument.read(raw, self.reading)
                 if argument.fields:
                     held[name] = self.arguments(inner, raw, argument.fields, f"{name} of {owner}")
+                if argument.check_entry is not None:
+                    held[name] = self._entries(inner, held[name], argument.check_entry, f"argument {name!r} of {owner}")
             except WrongKind as wrong:
                 default = "" if argument.default is None else f" ({argument.default})"
                 self.object_to(inner, f"argument {name!r} of {owner}: {wrong}", f"its default{default} is used")
+        return held
+
+    def _entries(self, path: Path, value: object, check: Callable[[Any], object], what: str) -> list[object]:
+        """The entries of a list that hold."""
+        held: list[object] = []
+        for number, entry in enumerate(value if isinstance(value, list) else ()):
+            try:
+                check(entry)
+                held.append(entry)
+            except WrongKind as wrong:
+                self.object_to((*path, number), f"{what}: {wrong}", "the entry is left out")
         return held
 
 

@@ -177,7 +177,8 @@ class Informer(Generic[T]):
         self._missing = 0
         self._refusals = 0
         self._mirrored: Resource | None = None  # the version of the objects that the handler has
-        self._last_failure = ""
+        self.last_failure = ""
+        """Why an attempt failed last; empty: none has failed."""
         self._synced = asyncio.Event()
         self._retry = asyncio.Event()
 
@@ -426,8 +427,8 @@ class Informer(Generic[T]):
             if isinstance(error, (Gone, BadRequest)) or _is_from_the_future(error) or self._refusals >= REFUSALS:
                 self._version, self._refusals = "", 0
         # The same refusal is reported once, not for each attempt.
-        known = str(error) == self._last_failure
-        self._last_failure = str(error)
+        known = str(error) == self.last_failure
+        self.last_failure = str(error)
         if isinstance(error, Forbidden) and not known:
             self._on_forbidden(self.resource, error)
             return wait

@@ -14,6 +14,7 @@ import { QueuePage } from "./pages/queue.js";
 import { QueuesPage } from "./pages/queues.js";
 import { SimulationPage } from "./pages/simulation.js";
 import { SimulationsPage } from "./pages/simulations.js";
+import { StatusBand } from "./parts/status_band.js";
 
 // First part of the address -> title, page of the list, page of one item.
 const PAGES = {
@@ -51,6 +52,7 @@ function App() {
       </nav>
       <div class="right"><${Connection} /><${ThemeButton} /></div>
     </header>
+    <${StatusBand} />
     <main id="main" ref=${main}><${Contained} key=${where}><${Page} parts=${rest} query=${query} /><//></main>`;
 }
 
@@ -83,6 +85,14 @@ function Mark() {
 function NoSuchPage() {
   return html`<h1 tabindex="-1">No such page</h1><p><a href="#/overview">Overview</a></p>`;
 }
+
+// The key / leads to the search field of the page, as in many other tools.
+addEventListener("keydown", (event) => {
+  const field = document.querySelector("[data-search]");
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !field || event.target.closest?.("input, select, textarea")) return;
+  event.preventDefault();
+  field.focus();
+});
 
 // The token of the address became a cookie; it does not stay in the address or the history.
 const found = new URL(location.href);

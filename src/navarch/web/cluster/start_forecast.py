@@ -19,6 +19,7 @@ from navarch.web.tables.jobs import Starts
 from navarch.web.work.requests import Forecast
 from navarch.web.work.runner import WorkRunner
 
+WHAT_HELPS: Final = "set activeDeadlineSeconds or the annotation navarch.io/expected-duration on jobs, or start with --history"
 LOOK_SECONDS: Final = 5.0
 LEAST_SECONDS: Final = 15.0
 """Seconds between two forecasts at least."""
@@ -57,7 +58,7 @@ class StartForecast:
             return
         known_file = self._history is not None and self._history.is_file()
         if not known_file and not may_know(state.cluster, (), {}):
-            state.set_starts(Starts(reason=NO_BASIS))
+            state.set_starts(Starts(reason=f"{NO_BASIS}; {WHAT_HELPS}"))
             return
         try:
             found = await self._runner.run("forecast", self._work())

@@ -24,7 +24,7 @@ from navarch.model.registered_cards import (
 from navarch.model.spec import CardRequest, VgpuRequest
 from navarch.model.status import TaskStatus
 from navarch.plugins.predicates.plugin import Predicates
-from navarch.plugins.volcano.deviceshare.plugin import GEOMETRIES, NUMBER, SHARING, VGPU, DeviceShare, check_rules
+from navarch.plugins.volcano.deviceshare.plugin import GEOMETRIES, NUMBER, SHARING, VGPU, DeviceShare, check_rule
 
 ASKED = CardRequest((VgpuRequest(1, 4000, 10),))
 OFFERED: dict[str, Any] = {VGPU_NUMBER: 100, VGPU_MEMORY: 10**6, VGPU_CORES: 1000}
@@ -216,11 +216,11 @@ def test_a_followed_system_places_such_a_pod_and_says_so(preset: str) -> None:
 
 
 def test_rules_are_mappings_of_labels() -> None:
-    check_rules([{"tier": "gold"}])
-    wrongs: list[list[object]] = [[{}], ["gold"]]
+    check_rule({"tier": "gold"})
+    wrongs: list[object] = [{}, "gold"]
     for wrong in wrongs:
         with pytest.raises(WrongKind, match="expected a mapping of labels to values"):
-            check_rules(wrong)
+            check_rule(wrong)
 
 
 @pytest.mark.parametrize("resource", ["huawei.com/Ascend310P-memory", "huawei.com/npu-core"])
@@ -242,3 +242,15 @@ def test_mig_cards_are_refused_where_the_policy_names_geometries() -> None:
     named = {GEOMETRIES: "volcano-vgpu-device-config"}
     assert cards_of(opened(made, "volcano")) == "GPU-a,NVIDIA,4000,10:"
     assert cards_of(opened(made, "volcano", **named)) is None
+
+
+@pytest.mark.parametrize(("compat", "scores"), [("strict", True), ("volcano", False)])
+def test_scores_of_cards_without_the_filter(compat: str, scores: bool) -> None:
+    """Volcano scores by what its filter left behind, so a filter that is switched off leaves nothing to score by."""
+    register = "GPU-0,10,8000,NVIDIA-T4,true,hami-core:"
+    made = World().queue("q").job("j").node("n0", annotations={REGISTER: register}, cpu=8, **OFFERED)
+    made.pods("j", 1, cards=CardRequest((VgpuRequest(1, 4000, 0),)), cpu=1)
+    arguments = {VGPU: True, "deviceshare.SchedulePolicy": "binpack", "deviceshare.ScheduleWeight": 1}
+    session = made.session(DeviceShare, arguments=arguments, switches={"predicate": False}, compat=compat)
+    view = session.view(session.class_of(job_of(session, "j").tasks[0]))
+    assert bool(view.totals(view.feasible())[0]) is scores

@@ -168,3 +168,18 @@ def test_the_best_hint_is_the_narrowest_and_lowest(free: list[int], count: int, 
         assert answer.cpus.bit_count() == count and answer.cpus & ~bits == 0
         assert answer.zones == len(best)
         assert all(layout.zones[zone] & answer.cpus for zone in best)
+
+
+@pytest.mark.parametrize(("policy", "refused"), [("best-effort", ""), ("restricted", "main"), ("single-numa-node", "main")])
+def test_a_node_that_reports_no_cpus_under_volcano(policy: str, refused: str) -> None:
+    """No zone is the narrowest of none: policies that need a preferred hint refuse also a container without CPUs of its own."""
+    for by_number in (True, False):
+        empty = NumaNode(CpuLayout((), by_number=by_number), policy, 0)
+        assert empty.answer(0, (("main", 0),), must_suffice=False).refused == (refused if by_number else "")
+
+
+def test_a_node_that_reports_no_free_list_under_volcano() -> None:
+    """The first container has no wish because nothing is known; after it the list is known, and empty."""
+    for by_number, refused in ((True, "second"), (False, "")):
+        silent = NumaNode(CpuLayout(cpus(1, 4), by_number=by_number), "restricted", 0)
+        assert silent.answer(None, (("first", 1), ("second", 1)), must_suffice=False).refused == refused

@@ -31,10 +31,9 @@ UNKNOWN = "node(s) have not registered their GPU cards"
 _UNDONE_BY = (Event.NODE_ADDED, Event.NODE_CHANGED, Event.POD_REMOVED)
 
 
-def check_rules(value: object) -> None:
-    for rule in value if isinstance(value, list) else ():
-        if not isinstance(rule, Mapping) or not rule:
-            raise WrongKind(f"found {rule!r}, expected a mapping of labels to values")
+def check_rule(rule: object) -> None:
+    if not isinstance(rule, Mapping) or not rule:
+        raise WrongKind(f"found {rule!r}, expected a mapping of labels to values")
 
 
 class DeviceShare(Plugin):
@@ -49,7 +48,7 @@ class DeviceShare(Plugin):
             POLICY, "str", "", "which card of a node a vGPU is taken from: binpack, spread, or the last one", ("", BINPACK, SPREAD)
         ),
         Argument(WEIGHT, "int", 0, "weight of the score of nodes by the same policy; 0: nodes are not scored"),
-        Argument(RULES, "list", None, "labels each; pods that match the same rule share no vGPU card", check=check_rules),
+        Argument(RULES, "list", None, "labels each; pods that match the same rule share no vGPU card", check_entry=check_rule),
         Argument(
             "deviceshare.NodeLockEnable",
             "bool",
@@ -122,7 +121,8 @@ class DeviceShare(Plugin):
 
     def node_scorers(self) -> list[NodeScorer]:
         weight = self.given.integer(WEIGHT)
-        return [VgpuScore(self.vgpus, weight)] if self.vgpus is not None and weight > 0 else []
+        scored = self.option.is_enabled("predicate") or not self.session.semantics.card_scores_come_from_filter
+        return [VgpuScore(self.vgpus, weight)] if self.vgpus is not None and weight > 0 and scored else []
 
     def on_allocate(self, change: Change) -> None:
         asked = change.task.shape.cards

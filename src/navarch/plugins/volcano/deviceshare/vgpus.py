@@ -274,7 +274,7 @@ class Vgpus:
                 continue
             places = self._kept_by.setdefault(key, {})
             for card, memory, cores in held.cards:
-                if memory or cores:
+                if memory or cores or not isinstance(key, tuple):
                     left = places.get((held.row, card), 0) + sign
                     places[held.row, card] = left
                     if not left:

@@ -148,7 +148,7 @@ class Scores:
         for name, score in found.node_score.items():
             row = nodes.row(name)
             if row is not None:
-                scores[row] = score
+                scores[row] = score or 0.0
         return scores, ""
 
 

@@ -250,7 +250,7 @@ class Extender(Plugin):
             return None if self.ignorable and not session.semantics.ignored_extender_spares_all else []
         if not found.status:
             return None
-        named = {victim.uid for victim in found.victims or ()}
+        named = found.uids
         return [row for row in candidates if session.task(row).uid in named]
 
     def close(self) -> None:

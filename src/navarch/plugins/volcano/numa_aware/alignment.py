@@ -51,6 +51,8 @@ class NumaNode(Struct, frozen=True):
             got = self._cpus(left, zones, count)
             taken |= got
             left &= ~got
+            if self.layout.by_number:  # whatever the node reports, the first container leaves a list of free CPUs behind
+                free = left
         return Answer(cpus=taken, zones=sum(1 for bits in self.layout.zones.values() if bits & taken))
 
     def _hint(self, free: int | None, count: int) -> list[int] | None:
@@ -59,7 +61,7 @@ class NumaNode(Struct, frozen=True):
         if self.policy not in (BEST_EFFORT, RESTRICTED, SINGLE):
             return []
         if free is None or not count:
-            return zones
+            return None if self.layout.by_number and not zones and self.policy != BEST_EFFORT else zones
         least = fewest_zones(count, (bits.bit_count() for bits in self.layout.zones.values())) or len(zones)
         for width in range(least, len(zones) + 1):
             found = self._lowest(free, count, width)

@@ -6,13 +6,11 @@ and cores of several sockets with one number count as one. Otherwise it is free 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from navarch.model.cpu_sets import cpu_numbers
 from navarch.model.spec import CpuSpec
-
-_INSERTION = 12
-"""Lists up to this length are sorted by insertion. The comparison of cores below is no order, so the steps of the sort matter."""
+from navarch.plugins.volcano.numa_aware.unstable_sort import sort_like_go
 
 
 class CpuLayout:
@@ -85,8 +83,8 @@ class CpuLayout:
         """Cores with a free CPU in the order in which single CPUs are taken: beside what was taken, then where least is free."""
         cores = sorted({self.core_of[cpu] for cpu in cpu_numbers(free)})
         marks = {core: self._marks(core, free, taken) for core in cores}
-        if self.by_number and len(cores) <= _INSERTION:
-            return _inserted(cores, lambda left, right: any(a < b for a, b in zip(marks[left], marks[right])))
+        if self.by_number:  # any one of the marks decides
+            return sort_like_go(cores, lambda left, right: any(a < b for a, b in zip(marks[left], marks[right])))
         return sorted(cores, key=marks.__getitem__)
 
     def _marks(self, core: int, free: int, taken: int) -> tuple[int, ...]:
@@ -95,17 +93,6 @@ class CpuLayout:
         socket = self.socket_of[first]
         here = self.sockets[socket]
         return -(here & taken).bit_count(), (here & free).bit_count(), (self.cores[core] & free).bit_count(), socket, core
-
-
-def _inserted(items: Sequence[int], before: Callable[[int, int], bool]) -> list[int]:
-    """Insertion sort: an element moves to the front while it comes before its neighbour."""
-    out = list(items)
-    for i in range(1, len(out)):
-        for j in range(i, 0, -1):
-            if not before(out[j], out[j - 1]):
-                break
-            out[j], out[j - 1] = out[j - 1], out[j]
-    return out
 
 
 def _bits(cpus: Sequence[CpuSpec]) -> int:

@@ -26,7 +26,7 @@ from navarch.plugins.volcano.rescheduling.strategies import (
     LOW_NODE_UTILIZATION,
     OFFLINE_ONLY,
     Strategies,
-    check_strategies,
+    check_strategy,
     read_strategies,
 )
 
@@ -53,7 +53,7 @@ class Rescheduling(Plugin):
             None,
             "`{name: lowNodeUtilization, params: {thresholds: {cpu, memory}, targetThresholds: {cpu, memory}}}`, in whole percent, "
             "and `{name: offlineOnly}`",
-            check=check_strategies,
+            check_entry=check_strategy,
         ),
         Argument("queueSelector", "any", None, "only Volcano's design has it; its code does not read it", has_effect=False),
         Argument("labelSelector", "any", None, "only Volcano's design has it; its code does not read it", has_effect=False),

@@ -27,21 +27,20 @@ class Strategies(Struct, frozen=True):
     """Percent of cpu and memory above which a node is relieved."""
 
 
-def check_strategies(given: list[Any]) -> None:
-    """Raise WrongKind for what no system reads."""
-    for number, strategy in enumerate(given):
-        if not isinstance(strategy, Mapping) or not isinstance(strategy.get("name"), str):
-            raise WrongKind(f"entry {number}: found {strategy!r}, expected a mapping with a name")
-        params = strategy.get("params") or {}
-        if not isinstance(params, Mapping):
-            raise WrongKind(f"{strategy['name']}: params: found {params!r}, expected a mapping")
-        for key in (THRESHOLDS, TARGETS) if strategy["name"] == LOW_NODE_UTILIZATION else ():
-            values = params.get(key) or {}
-            if not isinstance(values, Mapping):
-                raise WrongKind(f"{strategy['name']}: {key}: found {values!r}, expected a mapping such as {{cpu: 20, memory: 20}}")
-            for name, percent in values.items():
-                if isinstance(percent, bool) or not isinstance(percent, int):
-                    raise WrongKind(f"{strategy['name']}: {key}.{name}: found {percent!r}, expected whole percent")
+def check_strategy(strategy: object) -> None:
+    """Raise WrongKind for a strategy that no system reads."""
+    if not isinstance(strategy, Mapping) or not isinstance(strategy.get("name"), str):
+        raise WrongKind(f"found {strategy!r}, expected a mapping with a name")
+    params = strategy.get("params") or {}
+    if not isinstance(params, Mapping):
+        raise WrongKind(f"{strategy['name']}: params: found {params!r}, expected a mapping")
+    for key in (THRESHOLDS, TARGETS) if strategy["name"] == LOW_NODE_UTILIZATION else ():
+        values = params.get(key) or {}
+        if not isinstance(values, Mapping):
+            raise WrongKind(f"{strategy['name']}: {key}: found {values!r}, expected a mapping such as {{cpu: 20, memory: 20}}")
+        for name, percent in values.items():
+            if isinstance(percent, bool) or not isinstance(percent, int):
+                raise WrongKind(f"{strategy['name']}: {key}.{name}: found {percent!r}, expected whole percent")
 
 
 def read_strategies(given: object) -> Strategies:

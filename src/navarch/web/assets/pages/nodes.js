@@ -53,7 +53,7 @@ function Nodes({ data, query }) {
         <label>Group by <select
           onChange=${field("level")}>${[...data.levels, "none"].map((name) => option(name, name === "none" ? "nothing" : name.replace(/^.*\//, ""), level))}</select>
           </label>`}
-      <label class="search">Text <input type="search" value=${query.text ?? ""}
+      <label class="search">Text <input type="search" value=${query.text ?? ""} data-search title="The key / leads here"
         onInput=${field("text")} placeholder="name, place, queue or job" />
         </label>
       <span class="note" role="status">${count(nodes.length, "node")}, ${totals(nodes, column, resource)}</span>

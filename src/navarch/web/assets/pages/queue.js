@@ -1,6 +1,6 @@
 // One queue: its amounts, how its share came about, what lends and borrows, what waits in it.
 import { html } from "../core/dom.js";
-import { amount, amounts, byResource, plain, resourceName, span } from "../core/format.js";
+import { amount, amounts, byResource, plain, resourceName } from "../core/format.js";
 import { useResource } from "../core/live.js";
 import { address } from "../core/router.js";
 import { Bar } from "../parts/bars.js";
@@ -8,7 +8,7 @@ import { JobLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
 import { QueueBar, QueueKey, queueFigures } from "../parts/queue_bars.js";
 import { Table, bar, num } from "../parts/table.js";
-import { UsageBars, heldOf, useUsage } from "../parts/usage_bars.js";
+import { UsageBars, knownSpan, useUsage } from "../parts/usage_bars.js";
 
 export function QueuePage({ parts }) {
   const name = parts.join("/");
@@ -28,7 +28,7 @@ function Queue({ queue, explanation }) {
       <span class="note">weight ${plain(queue.weight)} · priority ${plain(queue.priority)} · share ${plain(queue.share)}</span>
       <a href=${address(["jobs"], { queue: queue.name })}>${queue.jobs.waiting} waiting, ${queue.jobs.running} running jobs</a>
     </div>
-    <div class="panels">
+    <div class="panels even">
       <${Amounts} queue=${queue} />
       <${OverTime} queue=${queue} />
       ${explanation && html`
@@ -70,25 +70,19 @@ function OverTime({ queue }) {
   const usage = useUsage({ queue: queue.name });
   const rows = (usage?.rows ?? []).filter((row) => row.held.some((value) => value > 0)).sort((a, b) => byResource(a.resource, b.resource));
   return html`
-    <section class="panel wide"><h2>Held over time <span class="note">in the last hour; the line is what it is owed now</span></h2>
-      ${rows.length === 0 ? html`<${Empty}>Nothing was held since the dashboard was started.<//>` : html`
+    <section class="panel wide"><h2>Held over time <span class="note">in the last hour${usage && knownSpan(usage.rows, usage.seconds)}; the line is what it is owed now</span></h2>
+      ${rows.length === 0 ? html`<${Empty}>Nothing was held.<//>` : html`
         <div class="charts">${rows.map((row) => {
           const { due = 0 } = queueFigures(queue, row.resource);
           const most = Math.max(...row.held);
           return html`
             <figure key=${row.resource}>
-              <figcaption><b>${resourceName(row.resource)}</b> <span class="note">now ${amount(row.resource, row.held.at(-1))}, at most ${amount(row.resource, most)}${watched(row.held, usage.seconds)}</span></figcaption>
+              <figcaption><b>${resourceName(row.resource)}</b> <span class="note">now ${amount(row.resource, row.held.at(-1))}, at most ${amount(row.resource, most)}</span></figcaption>
               <${UsageBars} held=${row.held} seconds=${usage.seconds} resource=${row.resource} name=${queue.name} whole=${most}
                 owed=${due <= 2 * most ? due : 0} height=${64} />
             </figure>`;
         })}</div>`}
     </section>`;
-}
-
-// Only where it is less than the whole hour.
-function watched(held, seconds) {
-  const known = held.filter((value) => value !== null).length;
-  return known < held.length ? ` since the dashboard started ${span(known * seconds)} ago` : "";
 }
 
 // What the policy counts as used over time, as a part of the cluster.

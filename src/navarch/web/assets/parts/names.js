@@ -3,10 +3,11 @@
 import { html } from "../core/dom.js";
 import { address } from "../core/router.js";
 
-export function JobLink({ id }) {
+// `text`: a shorter name than the id, where there is one.
+export function JobLink({ id, text = id }) {
   if (id === null) return html`<span class="note">hidden</span>`;
   if (!id || id.startsWith("(")) return id || "–";
-  return html`<a href=${address(["jobs", ...id.split("/")])}>${id}</a>`;
+  return html`<a href=${address(["jobs", ...id.split("/")])}>${text}</a>`;
 }
 
 export function QueueLink({ name }) {

@@ -94,6 +94,28 @@ def test_a_server_that_answers_wrongly(answer: dict[str, Any], ignorable: bool) 
         assert any("0/1 nodes are available" in text for text in reasons(cycle))
 
 
+@pytest.mark.parametrize(
+    ("raw", "placed"),
+    [
+        ("null", True),
+        ('{"status": null, "code": null}', True),
+        ('{"Status": "not here", "CODE": 2}', False),
+        ('{"status": "not here"} and more', False),
+        ('{"status": "", "unknown": [1]}{"status": "not here"}', True),
+    ],
+)
+def test_answers_are_read_as_volcano_reads_them(raw: str, placed: bool) -> None:
+    cycle, _ = planned({"predicate": [{"raw": raw}]}, [NODES[0], pod("p").cpu("1")], predicateVerb="predicate")
+    assert bool(binds(cycle)) is placed
+    assert placed or any("not here" in text for text in reasons(cycle))
+
+
+@pytest.mark.parametrize(("raw", "name"), [('{"NodeScore": {"n2": 5, "n1": null}}', "n2"), ('{"nodescore": {"n1": 1}}', "n1")])
+def test_scores_are_read_as_volcano_reads_them(raw: str, name: str) -> None:
+    cycle, _ = planned({"prioritize": [{"raw": raw}]}, [*NODES, pod("p").cpu("1")], prioritizeVerb="prioritize")
+    assert binds(cycle) == {"p": name}
+
+
 @pytest.mark.parametrize("ignorable", [True, False])
 def test_a_server_that_hangs(ignorable: bool) -> None:
     answers = {"predicate": [{"delayMs": 60_000}]}

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from navarch.engine.arguments import WrongKind
-from navarch.plugins.volcano.rescheduling.strategies import check_strategies, read_strategies
+from navarch.engine.policy import PolicyError, load
+from navarch.installed import installed
+from navarch.plugins.volcano.rescheduling.strategies import check_strategy, read_strategies
 
 
 def lnu(**params: Any) -> dict[str, Any]:
@@ -39,4 +41,18 @@ def test_the_last_parameters_of_a_strategy_win() -> None:
 )
 def test_mistakes(given: list[Any], text: str) -> None:
     with pytest.raises(WrongKind, match=text):
-        check_strategies(given)
+        check_strategy(given[0])
+
+
+def test_a_wrong_entry_is_left_out_alone_where_the_followed_system_does_so() -> None:
+    strategies = ["lowNodeUtilization", lnu(thresholds={"cpu": 20}), {"name": 5}]
+    document = {
+        "actions": "shuffle",
+        "compat": "volcano",
+        "tiers": [{"plugins": [{"name": "rescheduling", "arguments": {"strategies": strategies}}]}],
+    }
+    read = load(document, installed().catalogue(), "test")
+    assert read.plugins[0].arguments["strategies"] == [lnu(thresholds={"cpu": 20})]
+    assert sum("the entry is left out" in text for text in read.warnings) == 2
+    with pytest.raises(PolicyError, match=r"strategies\[0\].*expected a mapping with a name"):
+        load(document | {"compat": "strict"}, installed().catalogue(), "test")
