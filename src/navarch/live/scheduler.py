@@ -59,6 +59,7 @@ from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.binding_conditions import BindingConditions, binding_timeout
+from navarch.live.prebind.claim_access import ClaimAccess
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.extended_resource_claims import ExtendedResourceClaims
 from navarch.live.prebind.extender_binds import ExtenderBinds
@@ -170,9 +171,9 @@ class Scheduler:
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         conditions = BindingConditions(self.cache, lambda: binding_timeout(self.policy_file.policy), clock)
-        claims = lambda: self.informers.resources["ResourceClaim"]  # noqa: E731
-        self.device_claims = DeviceClaims(self.client, self.cache, claims, conditions, clock=clock)
-        self.extended_resource_claims = ExtendedResourceClaims(self.client, self.cache, claims, conditions, clock=clock)
+        claims = ClaimAccess(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"], conditions, clock)
+        self.device_claims = DeviceClaims(claims)
+        self.extended_resource_claims = ExtendedResourceClaims(claims)
         self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
