@@ -520,18 +520,15 @@ class Session(PluginRunner):
 
     def _queues(self) -> dict[str, Queue]:
         size, jobs = len(self.snapshot.resource_names), self.snapshot.jobs
-        queues = {name: Queue(i, spec, size) for i, (name, spec) in enumerate(sorted(self.snapshot.queues.items()))}
+        held = jobs.queue_allocated.T.copy()
+        figures = dict(zip(jobs.queue_names, zip(held, held + jobs.queue_pending.T)))
+        specs = sorted(self.snapshot.queues.items())
+        queues = {name: Queue(i, spec, size, *figures.get(name, ())) for i, (name, spec) in enumerate(specs)}
         for queue in queues.values():
             parent = queues.get(queue.spec.parent)
             if parent is not None and parent is not queue:
                 queue.parent = parent
                 parent.children.append(queue)
-        allocated = jobs.queue_allocated.T.copy()
-        request = allocated + jobs.queue_pending.T
-        for name, held, asked in zip(jobs.queue_names, allocated, request):
-            found = queues.get(name)
-            if found is not None:
-                found.allocated, found.request = held, asked
         return queues
 
     def _shard(self) -> tuple[BoolArray | None, bool]:

@@ -300,11 +300,15 @@ class Cluster:
             self.jobs.touched.update(instead_of.jobs.left_out)
         self._snapshots += 1
         shapes = self._shape_columns(size)
+        figures = self._copies.of_nodes(self.nodes, order, node_rows, size)
         nodes = NodeColumns(
             names=names,
             specs=self._nodes_in(order, node_order),
+            allocatable=figures["allocatable"],
+            used=figures["used"],
+            releasing=figures["releasing"],
+            scoring=figures["scoring"],
             version=(self.nodes.version, node_order),
-            **self._copies.of_nodes(self.nodes, order, node_rows, size),
         )
         return Snapshot(
             resource_names=tuple(self.space.names),

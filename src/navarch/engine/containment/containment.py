@@ -14,7 +14,7 @@ ends the cycle.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection
 from traceback import format_exception
 
@@ -66,11 +66,12 @@ class Containment:
         self._restarts = 0
         self.gave_up = ""
         """Why nothing but the failures is decided in this cycle; empty while it goes on."""
-        self._shapes: Counter[int] = Counter()
-        self._namespaces: Counter[str] = Counter()
+        self._shapes: defaultdict[int, int] = defaultdict(int)
+        self._namespaces: defaultdict[str, int] = defaultdict(int)
         self._failures: dict[int, JobFailure] = {}
         self._nodes = LeftOutNodes(snapshot)
-        self._nodes.add(sorted(left_out_nodes))
+        if left_out_nodes:
+            self._nodes.add(sorted(left_out_nodes))
         self._node_failures: list[NodeFailure] = []
         self._read_nodes: set[tuple[int, ...]] = set()
         """Jobs on whose behalf a node was read that was then left out."""

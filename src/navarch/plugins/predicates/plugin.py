@@ -85,10 +85,11 @@ class Predicates(Plugin):
         self._asked: dict[int, list[NodeFilter]] = {}
         """Those that apply to a class, for the cycle."""
         self._fixed: list[FixableFilter] = []
+        self._in_use = rules_in_use(session.snapshot)
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
-        in_use = rules_in_use(snapshot)
+        in_use = self._in_use
         rules: list[NodeFilter] = []
         if in_use.unsupported:
             rules.append(Unsupported())
@@ -120,11 +121,10 @@ class Predicates(Plugin):
         return list(rules)
 
     def close(self) -> None:
-        snapshot = self.session.snapshot
-        if not rules_in_use(snapshot).claims:
+        if not self._in_use.claims:
             return
         extended = self.session.shared(ExtendedClaims)
-        if any(shape.claims or extended.concerns(shape) for shape in snapshot.shapes):
+        if any(shape.claims or extended.concerns(shape) for shape in self.session.snapshot.shapes):
             self.session.shared(Claims).record()
 
     def _on(self, name: str) -> bool:
