@@ -114,6 +114,8 @@ class JobFailure(msgspec.Struct, frozen=True):
     where: str
     error: str
     traceback: str = ""
+    took_too_long: bool = False
+    """It did not raise: the watchdog ended the cycle, or the process was ended."""
 
 
 class NodeFailure(msgspec.Struct, frozen=True):
@@ -164,6 +166,8 @@ class CycleRecord(msgspec.Struct):
     """Nodes that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
     set_aside: list[str] = msgspec.field(default_factory=list)
     """Jobs that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
+    failed_before: list[JobFailure] = msgspec.field(default_factory=list)
+    """Those of `failures` that happened before this cycle, in a process that was ended. An input, here for replays."""
     tried: list[str] = msgspec.field(default_factory=list)
     """Keys of jobs in the order in which idle room was first looked for on their behalf."""
     last_runs: dict[str, float] = msgspec.field(default_factory=dict)

@@ -37,6 +37,8 @@ from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
+from navarch.live.hangs.crash_folder import CrashFolder
+from navarch.live.hangs.recovery import CrashRecovery
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, ReleaseClaim, StartCycle
 from navarch.live.loop import Loop
 from navarch.live.node_load.feed import NodeLoadFeed
@@ -106,7 +108,7 @@ BUSY_BINDINGS = 200
 
 class Scheduler:
     """`clock` is seconds since the epoch: the time of policies and of the API. All waiting is on the event loop's clock. `make_pool`
-    makes the pool of connections for writes."""
+    makes the pool of connections for writes. `crash_folder`: what the last process left, and where this one notes the job at hand."""
 
     def __init__(
         self,
@@ -117,6 +119,7 @@ class Scheduler:
         patience: Patience | None = None,
         policy_text: str | None = None,
         make_pool: type[WritePool] = WritePool,
+        crash_folder: CrashFolder | None = None,
     ) -> None:
         self.options = options
         self.clock = clock
@@ -147,7 +150,9 @@ class Scheduler:
             prepared_at=lambda job: self.preparations.advanced_at(job),
             gang_timeout=options.gang_timeout,
             pod_watcher=self.job_recorder,
+            note_job=None if crash_folder is None else crash_folder.note_job,
         )
+        self.recovery = CrashRecovery(crash_folder, self.identity, self.core.failed_jobs, clock)
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
         self.loop = Loop(
             self.queue,
@@ -342,6 +347,7 @@ class Scheduler:
             alive=lambda: self.heartbeat.alive,
         )
         elector = self.elector
+        await self._second_loop.run(lambda: self.recovery.announce(lock))
         # A replica that has not read the cluster leaves the lease to one that has.
         await self.informers.wait_for_sync()
         while True:
@@ -354,6 +360,7 @@ class Scheduler:
         # would cost half a second with a hundred thousand pods, and find next to nothing.
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
+        self.recovery.start_leading()
         await self.periodic_tasks.check_policy()
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.put_into(self.cache.cluster)
@@ -389,6 +396,11 @@ class Scheduler:
             self.queue_usage.forget()
             self.invalid_objects.set_leading(False)
             self.metrics.leading.set(0)
+
+    async def forget_hung_jobs(self) -> None:
+        """Other rules are in force: jobs that ended a process may be tried again."""
+        if self.recovery.rules_changed():
+            await self._second_loop.run(self.recovery.tell_lease)
 
     async def finish_writes(self) -> None:
         """Finish writes while we still lead; after a lost lease send nothing more. Decisions that were not sent in time are void: the

@@ -14,8 +14,8 @@ ends the cycle.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from traceback import format_exception
 
 import numpy as np
@@ -58,20 +58,26 @@ class LostCount(Exception):
 
 
 class Containment:
-    def __init__(self, snapshot: Snapshot, set_aside: Collection[str] = (), left_out_nodes: Collection[str] = ()) -> None:
-        """`set_aside`, `left_out_nodes`: keys of jobs and names of nodes that take no part from the beginning."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        set_aside: Collection[str] = (),
+        left_out_nodes: Collection[str] = (),
+        failed_before: Sequence[JobFailure] = (),
+    ) -> None:
+        """`set_aside`, `left_out_nodes`: keys of jobs and names of nodes that take no part from the beginning.
+        `failed_before`: failures of such jobs that are still to be told."""
         self.snapshot = snapshot
         self.opening = OpeningFigures(snapshot)
         self._aside = SetAside(snapshot)
         self._restarts = 0
         self.gave_up = ""
         """Why nothing but the failures is decided in this cycle; empty while it goes on."""
-        self._shapes: defaultdict[int, int] = defaultdict(int)
-        self._namespaces: defaultdict[str, int] = defaultdict(int)
+        self._shapes: Counter[int] = Counter()
+        self._namespaces: Counter[str] = Counter()
         self._failures: dict[int, JobFailure] = {}
         self._nodes = LeftOutNodes(snapshot)
-        if left_out_nodes:
-            self._nodes.add(sorted(left_out_nodes))
+        self._nodes.add(sorted(left_out_nodes))
         self._node_failures: list[NodeFailure] = []
         self._read_nodes: set[tuple[int, ...]] = set()
         """Jobs on whose behalf a node was read that was then left out."""
@@ -81,8 +87,11 @@ class Containment:
         """Plugin that refuses where it fails, for the rest of this cycle -> why it refuses whatever it is asked about; None: it does
         not."""
         self._plugin_failures: list[PluginFailure] = []
+        told = {failure.job: failure for failure in failed_before}
         for row, key in enumerate(snapshot.jobs.keys if set_aside else ()):
             if key in set_aside:
+                if key in told and snapshot.jobs.specs[row] is not None:
+                    self._failures[row] = told[key]
                 self._aside.add(row)
                 self._aside.add(row)  # pods on nodes as well: it failed before
 
@@ -102,7 +111,8 @@ class Containment:
         for row in rows:
             removed |= self._aside.add(row)
             key = self.snapshot.jobs.keys[row]
-            self._failures.setdefault(row, JobFailure(key, culprit.where, error_text(error), told))
+            failure = JobFailure(key, culprit.where, error_text(error), told, isinstance(error, CycleTimeout))
+            self._failures.setdefault(row, failure)
         if not removed or self._restarts > MOST_RESTARTS:
             if self._leave_out(culprit, error) or (not of_node and self._guard(culprit, error, told)):
                 return True
