@@ -29,6 +29,7 @@ from navarch.views.published_state import (
     Decided,
     DecisionsPage,
     LastTried,
+    UsagePage,
     WaitingJob,
     WaitingPage,
 )
@@ -51,6 +52,7 @@ class StatePages:
             "/state/waiting": self.waiting,
             "/state/cycles": self.cycles,
             "/state/decisions": self.decisions,
+            "/state/usage": self.usage,
         }
         """Each answers None while this process does not lead."""
 
@@ -130,6 +132,9 @@ class StatePages:
         if not self._scheduler.leading:
             return None
         return DecisionsPage([_decided(each) for each in reversed(self._scheduler.cycle_log.decisions)])
+
+    def usage(self) -> UsagePage | None:
+        return self._scheduler.queue_usage.page(self._scheduler.clock()) if self._scheduler.leading else None
 
 
 def one_line(text: str) -> str:
