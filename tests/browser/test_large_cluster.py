@@ -48,8 +48,9 @@ def test_the_overview_says_what_is_known_and_what_is_not(reader: Visit) -> None:
     page = reader.open("overview")
     main = page.locator("main")
     expect(main).to_contain_text("5,000 nodes")
-    expect(main).to_contain_text("12,000 of 40,000 used (30 %)")
-    expect(main.locator(".figure", has_text="jobs waiting").locator("b")).to_have_text(str(SIZE.waiting))
+    expect(main.locator(".resource", has_text="GPU")).to_contain_text("30 %")
+    expect(main.locator(".resource", has_text="GPU")).to_contain_text("12,000 of 40,000 used")
+    expect(main.locator(".figure", has_text="waiting").locator("b")).to_have_text(str(SIZE.waiting))
     expect(main.get_by_role("region", name="Waiting jobs").locator("tbody tr")).to_have_count(8)
     expect(main.get_by_text("Not available").first).to_be_visible()
 
@@ -65,8 +66,12 @@ def test_the_grid_holds_few_rows_and_reaches_all(reader: Visit) -> None:
     assert in_grid(page) < 80
     page.get_by_label("Text").fill("train-24")
     expect(grid.locator("table")).to_have_attribute("aria-rowcount", "101")
-    page.get_by_label("State").select_option("running")
-    expect(grid.locator("table")).to_have_attribute("aria-rowcount", "1")
+    states = page.get_by_role("group", name="State")
+    expect(states.get_by_role("button", name="waiting")).to_have_text("waiting 100")
+    states.get_by_role("button", name="running").click()
+    expect(page.locator("main")).to_contain_text("No job matches")
+    page.get_by_role("link", name="Show all jobs").click()
+    expect(grid.locator("table")).to_have_attribute("aria-rowcount", str(JOBS + 1))
 
 
 def test_rows_keep_their_places_while_the_reader_scrolls(reader: Visit) -> None:

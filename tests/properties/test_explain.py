@@ -10,7 +10,7 @@ from tests.worlds.explained_judge import complaints
 
 import navarch
 
-SEEDS = int(os.environ.get("NAVARCH_EXPLAIN_SEEDS", "3"))
+SEEDS = int(os.environ.get("NAVARCH_EXPLAIN_SEEDS", "2"))
 """Clusters for each policy; `NAVARCH_EXPLAIN_SEEDS=200` looks further."""
 
 NOW = 1767258000.0

@@ -99,7 +99,7 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_snapshot_made_of_the_last_one_is_the_same_as_a_new_one(seed: int) -> None:
     rng = Random(seed)
     kept, fresh = Cluster(), Cluster()

@@ -50,10 +50,13 @@ class Allocate(Action):
         ),
     )
 
-    def execute(self) -> None:
-        session = self.session
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
         if session.snapshot.shares_devices:
             session.share_devices()
+
+    def execute(self) -> None:
+        session = self.session
         lost = set() if session.semantics.promises_are_kept else self._doubt_promises()
         admit_groups_without_pods(session)
         jobs: dict[str, JobHeap] = {}
@@ -93,6 +96,7 @@ class Allocate(Action):
                 turns.again(best.queue)
                 continue
             session.placing = best
+            session.start_turn(best)
             if together is not None and together.take(best, jobs[best.queue.name]):
                 session.placing = None
                 turns.again(best.queue)

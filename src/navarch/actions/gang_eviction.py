@@ -25,7 +25,7 @@ from navarch.engine.statement import Statement
 from navarch.engine.victims import search
 from navarch.engine.victims.room import GangRoom
 from navarch.engine.victims.search import once_per_job
-from navarch.model.resources import BoolArray, IntArray
+from navarch.model.resources import UNLIMITED, BoolArray, IntArray
 from navarch.model.status import TaskStatus
 
 
@@ -89,6 +89,7 @@ class GangEviction(Action):
         if self.reclaim and not self._may_reclaim(job, pending):
             return
         need = search.total_request(session, pending)
+        need[[*session.claimable_dims]] = 0
         for domain in session.evict_domains(job, self.given.integer("maxDomains")):
             if not session.job_starving(job):
                 return
@@ -255,6 +256,7 @@ class GangEviction(Action):
             node, loser = operation.nodes[0], operation.job
             assert loser is not None
             room = session.nodes.future_idle[:, node]
+            room[[*session.claimable_dims]] = UNLIMITED
             safe = loser.ready_count >= loser.min_member or loser.min_member <= 1
             safe = safe and (session.devices is None or session.devices.may_stay(operation.task, operation.tasks[0], node))
             if safe and bool((room >= operation.task.request).all()):

@@ -32,6 +32,8 @@ class Figures:
     scoring: IntArray
     rows: Rows | slice
     """Which node rows the columns stand for; index static per-node arrays with it."""
+    nothing_leaves: bool = False
+    """True: `releasing` and `pipelined` are all zeros."""
     added: IntArray | None = None
     """In a ladder: how many further tasks of the class each column assumes on its node. None: no ladder."""
 
@@ -87,6 +89,7 @@ class Selected(Figures):
         self.added = added
         self._table = table
         self._extra = extra
+        self.nothing_leaves = table.nothing_leaves and "pipelined" not in extra and "releasing" not in extra
 
     def __getattr__(self, name: str) -> Any:
         column = getattr(self._table, name).take(self._rows, axis=1)

@@ -85,7 +85,10 @@ class EmptyPlaces:
         if not len(dims):
             return len(session.status) if len(open_to) else 0
         size = session.snapshot.nodes.allocatable[np.ix_(dims, open_to)]
-        each = (size // (kind.request - session.slack)[dims, None]).min(axis=0)
+        each = size // (kind.request - session.slack)[dims, None]
+        if (claimed := session.left_to_claims(dims)) is not None:
+            each = np.where(claimed[:, open_to], len(session.status), each)
+        each = each.min(axis=0)
         return int(np.maximum(each, 0).sum())
 
 
@@ -94,6 +97,8 @@ def _why(session: Session, pending: Sequence[int], needed: int, room: int, tight
     shape, request = session.task(tightest).shape, session.class_of(tightest).request - session.slack
     allocatable = session.snapshot.nodes.allocatable
     offered = _offered(session, allocatable)
+    names, claimable = session.snapshot.resource_names, session.claimable_dims
+    offered += [names[dim] for dim in sorted(claimable)]
     absent = [name for name, amount in shape.requests if amount > 0 and name not in offered]
     if absent:
         return f"no node offers {absent[0]}{_near(absent[0], offered)}"
@@ -101,13 +106,13 @@ def _why(session: Session, pending: Sequence[int], needed: int, room: int, tight
         return text
     if not open_to.any():
         return "labels, affinity and taints leave it no node"
-    names, most = session.snapshot.resource_names, allocatable[:, open_to].max(axis=1)
-    for dim in np.flatnonzero(request > most).tolist():
+    most = allocatable[:, open_to].max(axis=1)
+    for dim in (dim for dim in np.flatnonzero(request > most).tolist() if dim not in claimable):
         which = "largest node" if open_to.all() else "largest node that it may use"
         return f"one pod needs {_amount(names[dim], request[dim])}, the {which} has {format_amount(names[dim], int(most[dim]))}"
     least = np.sort(np.stack([session.class_of(task).request for task in pending]), axis=0)[:needed].sum(axis=0)
     total = allocatable[:, open_to].sum(axis=1)
-    lacking = np.flatnonzero(least > total).tolist()
+    lacking = [dim for dim in np.flatnonzero(least > total).tolist() if dim not in claimable]
     for dim in sorted(lacking, key=lambda dim: (names[dim] in ("cpu", "memory", "pods"), names[dim])):
         which = "the cluster has" if open_to.all() else "the nodes that it may use have"
         return f"needs {_amount(names[dim], least[dim])}, {which} {format_amount(names[dim], int(total[dim]))}"

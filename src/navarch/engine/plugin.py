@@ -65,6 +65,9 @@ class Plugin:
         """URLs of the servers that it asks in a cycle (`points/conversation.py`). Commands that do not ask name them."""
         return ()
 
+    def before_open(self) -> None:
+        """Called once, in policy order, before any plugin opens: for facts of the cluster that plugins read when they open."""
+
     def open(self) -> None:
         """Called once, in policy order, before node functions are asked for and before the first action."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from navarch.engine.action import Action
 from navarch.engine.arguments import Arguments
@@ -19,6 +19,9 @@ from navarch.engine.points.protocols import POINTS, JobOrder, JobTurn, implement
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.places import Lazily, at, place_of
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
 
 K = TypeVar("K", Plugin, Action)
 
@@ -117,6 +120,13 @@ class Registry:
 
     def action(self, name: str, dialect: str = "") -> type[Action] | None:
         return self._actions.find(name, dialect)
+
+    def make_actions(self, session: Session) -> list[Action]:
+        """The actions of the session's policy, in order. All are made before the first is executed: some start accounts of shared
+        devices when they are made, which has to happen before any action looks at a class of tasks."""
+        policy = session.policy
+        found = [self.action(name, policy.dialect) for name in policy.actions]
+        return [kind(session) for kind in found if kind is not None]
 
     def select_plugins(self, policy: Policy) -> SelectedPlugins:
         """The plugins of a policy and the points of each. Cached for the last policy, because every cycle asks."""

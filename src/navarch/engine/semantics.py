@@ -118,6 +118,9 @@ class Semantics:
         "a task fits what is idle on a node or what is being released there, never the two together, and nodes of both kinds "
         "compete by score",
     )
+    classes_serve_resources: bool = switch(
+        True, "a node serves an extended resource only if it reports it, also where devices of a DeviceClass stand behind the resource"
+    )
     overcommitted_nodes_are_out: bool = switch(False, "a node whose pods request more than it has is left out of the cycle")
     numbers_in_names_order_tasks: bool = switch(
         True, "tasks that plugins order equally are ordered by age; the number at the end of their names does not count"

@@ -7,11 +7,12 @@ the plugins' answers; `placement` chooses nodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from navarch.engine.figures import Rows
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
@@ -67,11 +68,17 @@ class Session(PluginRunner):
         timings: dict[str, float] | None = None,
         opening: OpeningFigures | None = None,
         without_preferences: Collection[str] = (),
+        guarded: Mapping[str, Reason | None] | None = None,
         conversation: Conversation | None = None,
         proceed: Callable[[], bool] | None = None,
+        note_job: Callable[[str], None] | None = None,
     ) -> None:
         self.snapshot = snapshot
         self._proceed = proceed
+        self.note_job = note_job
+        """Gets the key of each job that a rule begins to work on; None: no one wants to know."""
+        self.turn = ""
+        """The key of the job whose turn it is; kept where `note_job` is given."""
         self.policy = policy
         self.semantics: Semantics = policy.semantics
         self.now = now
@@ -156,7 +163,7 @@ class Session(PluginRunner):
         """Scheduler names of the further profiles."""
         if self._own_profiles:
             self.distinguish_by(self._profile_of)
-        self.open_plugins(registry, without_preferences)
+        self.open_plugins(registry, without_preferences, guarded or {})
         self.functions = functions_by_profile(self.implementing_by_profile(NodeFilters), self.implementing_by_profile(NodeScorers))
         self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
         """The filters of all profiles. `filters_for` gives those of a class."""
@@ -174,6 +181,20 @@ class Session(PluginRunner):
         vars(self).clear()
 
     # what is there
+
+    def serve_by_claims(self, amounts: Mapping[int, int]) -> None:
+        """Count devices as capacity: resource column -> how much of it devices serve on nodes that do not report the resource."""
+        self.claimable_dims = frozenset(amounts)
+        self.total = self.total.copy()
+        for dim, amount in amounts.items():
+            self.total[dim] += amount
+
+    def left_to_claims(self, dims: Rows) -> BoolArray | None:
+        """(dims, nodes): where claims on devices decide, because the node does not report the resource. None: nowhere."""
+        if not self.claimable_dims:
+            return None
+        claimable = np.isin(dims, list(self.claimable_dims))
+        return claimable[:, None] & (self.snapshot.nodes.allocatable[dims] == 0) if claimable.any() else None
 
     def task(self, row: int) -> TaskSpec:
         spec = self._specs[row]
@@ -390,6 +411,12 @@ class Session(PluginRunner):
     def evict_domains_of(self, sub_job: SubJob, domain: int) -> list[int]:
         """Domains inside the job's domain in which one sub-job may be placed."""
         return [each for found in self.gradient_for_sub_job(sub_job, domain, Purpose.EVICT) for each in found]
+
+    def start_turn(self, job: Job | None) -> None:
+        """An action begins to work on this job, or ended its turns."""
+        if self.note_job is not None:
+            self.turn = "" if job is None else job.key
+            self.note_job(self.turn)
 
     # changes, through statements alone
 

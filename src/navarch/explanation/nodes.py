@@ -12,10 +12,7 @@ def opened(run: Run) -> Session:
     """A session over the objects as they are, before any action."""
     rules = run.rules
     session = Session(run.cluster.snapshot(rules.policy.semantics.node_order), rules.policy, rules.registry, run.now)
-    for name in rules.policy.actions:
-        action = rules.registry.action(name, rules.policy.dialect)
-        if action is not None:
-            action(session)  # some take an account of shared devices when they are made
+    rules.registry.make_actions(session)
     return session
 
 

@@ -37,6 +37,8 @@ from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
+from navarch.live.hangs.crash_folder import CrashFolder
+from navarch.live.hangs.recovery import CrashRecovery
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, ReleaseClaim, StartCycle
 from navarch.live.loop import Loop
 from navarch.live.node_load.feed import NodeLoadFeed
@@ -59,6 +61,7 @@ from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.binding_conditions import BindingConditions, binding_timeout
+from navarch.live.prebind.claim_access import ClaimAccess
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.extended_resource_claims import ExtendedResourceClaims
 from navarch.live.prebind.extender_binds import ExtenderBinds
@@ -67,6 +70,7 @@ from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.settings import RunOptions
 from navarch.live.usage.job_recorder import JobRecorder
+from navarch.live.usage.queue_usage import QueueUsage
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
 from navarch.live.writers.bind_requests import BindRequests, is_fraction
@@ -104,7 +108,7 @@ BUSY_BINDINGS = 200
 
 class Scheduler:
     """`clock` is seconds since the epoch: the time of policies and of the API. All waiting is on the event loop's clock. `make_pool`
-    makes the pool of connections for writes."""
+    makes the pool of connections for writes. `crash_folder`: what the last process left, and where this one notes the job at hand."""
 
     def __init__(
         self,
@@ -115,6 +119,7 @@ class Scheduler:
         patience: Patience | None = None,
         policy_text: str | None = None,
         make_pool: type[WritePool] = WritePool,
+        crash_folder: CrashFolder | None = None,
     ) -> None:
         self.options = options
         self.clock = clock
@@ -145,7 +150,9 @@ class Scheduler:
             prepared_at=lambda job: self.preparations.advanced_at(job),
             gang_timeout=options.gang_timeout,
             pod_watcher=self.job_recorder,
+            note_job=None if crash_folder is None else crash_folder.note_job,
         )
+        self.recovery = CrashRecovery(crash_folder, self.identity, self.core.failed_jobs, clock)
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
         self.loop = Loop(
             self.queue,
@@ -169,9 +176,9 @@ class Scheduler:
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         conditions = BindingConditions(self.cache, lambda: binding_timeout(self.policy_file.policy), clock)
-        claims = lambda: self.informers.resources["ResourceClaim"]  # noqa: E731
-        self.device_claims = DeviceClaims(self.client, self.cache, claims, conditions, clock=clock)
-        self.extended_resource_claims = ExtendedResourceClaims(self.client, self.cache, claims, conditions, clock=clock)
+        claims = ClaimAccess(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"], conditions, clock)
+        self.device_claims = DeviceClaims(claims)
+        self.extended_resource_claims = ExtendedResourceClaims(claims)
         self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
@@ -239,6 +246,7 @@ class Scheduler:
         self.rule_failures = RuleFailures(
             self.metrics.job_failures,
             self.metrics.node_failures,
+            self.metrics.plugin_failures,
             lambda job: job in self.cache.cluster.jobs.rows.of,
             lambda node, message: self.events.emit(Regarding("Node", "", node), "Warning", "InternalError", "Scheduling", message),
         )
@@ -247,6 +255,7 @@ class Scheduler:
         self._second_loop = SecondLoop()
         self._first_loop = asyncio.get_running_loop()
         self.cycle_log = CycleLog()
+        self.queue_usage = QueueUsage(lambda: self.cache.cluster.queues)
         self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
         self.health = Health(
             self.missing,
@@ -338,6 +347,7 @@ class Scheduler:
             alive=lambda: self.heartbeat.alive,
         )
         elector = self.elector
+        await self._second_loop.run(lambda: self.recovery.announce(lock))
         # A replica that has not read the cluster leaves the lease to one that has.
         await self.informers.wait_for_sync()
         while True:
@@ -350,6 +360,7 @@ class Scheduler:
         # would cost half a second with a hundred thousand pods, and find next to nothing.
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
+        self.recovery.start_leading()
         await self.periodic_tasks.check_policy()
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.put_into(self.cache.cluster)
@@ -382,8 +393,14 @@ class Scheduler:
             await self.node_load.close()
             self.core.stop_leading()
             self.cycle_log.forget()
+            self.queue_usage.forget()
             self.invalid_objects.set_leading(False)
             self.metrics.leading.set(0)
+
+    async def forget_hung_jobs(self) -> None:
+        """Other rules are in force: jobs that ended a process may be tried again."""
+        if self.recovery.rules_changed():
+            await self._second_loop.run(self.recovery.tell_lease)
 
     async def finish_writes(self) -> None:
         """Finish writes while we still lead; after a lost lease send nothing more. Decisions that were not sent in time are void: the
@@ -484,6 +501,7 @@ class Scheduler:
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
         self.followed_metrics.cycle(cycle, committed, self.core)
         self.cycle_log.take(cycle, committed, news=news)
+        self.queue_usage.take(cycle.now, record.queues)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3

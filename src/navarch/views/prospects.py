@@ -41,10 +41,7 @@ class StartTime:
 def prospects(cluster: Cluster, policy: Policy, registry: Registry, now: float) -> dict[str, Prospect]:
     """By the key of the job, for jobs that wait and do not have their minimum yet."""
     session = Session(cluster.snapshot_with_held(policy.semantics.node_order), policy, registry, now)
-    for name in policy.actions[:1]:
-        action = registry.action(name, policy.dialect)
-        if action is not None:
-            action(session)  # some take an account of shared devices when they are made
+    registry.make_actions(session)
     found = prospects_in(session)
     session.dissolve()
     return found

@@ -3,8 +3,8 @@
 The leader keeps a ConfigMap `navarch-state` in its namespace, which every authenticated user may read: the policy without credentials,
 its hash, parameters, the scheduler names that it serves, and the shares of queues. `navarch jobs`, `queues`, `nodes`, `explain` and
 the dashboard read it, so they use the policy that runs. The order of waiting jobs and the reasons name jobs of every tenant and can be
-large: they are only at the leader's endpoint (/state/waiting, /state/cycles, /state/decisions), for callers that may read it
-(`leader_pages.py`).
+large: they are only at the leader's endpoint (/state/waiting, /state/cycles, /state/decisions, /state/usage), for callers that may
+read it (`leader_pages.py`).
 
     state = await read_state(client, StateAddress.parse(""))       # None: no scheduler publishes here
     policy = load(state.policy.document, registry.catalogue(), state.policy.name)
@@ -181,11 +181,28 @@ class DecisionsPage(Struct, frozen=True, rename="camel"):
     decisions: list[Decided]
 
 
+class HeldOverTime(Struct, frozen=True, rename="camel"):
+    """`held`: one amount a step, the newest last; None: not known."""
+
+    queue: str
+    resource: str
+    held: list[float | None]
+
+
+class UsagePage(Struct, frozen=True, rename="camel"):
+    """/state/usage: what queues held in the last hour, in steps of `seconds`; `end` is the end of the newest step."""
+
+    seconds: int
+    end: float
+    rows: list[HeldOverTime]
+
+
 PAGES: Final[Mapping[type[Struct], str]] = {
     PublishedState: "/state",
     WaitingPage: "/state/waiting",
     CyclesPage: "/state/cycles",
     DecisionsPage: "/state/decisions",
+    UsagePage: "/state/usage",
 }
 
 

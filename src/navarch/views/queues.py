@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from navarch.engine.record import QueueFigures
@@ -93,6 +93,20 @@ def published_rows(state: PublishedState) -> list[QueueRow]:
     ]
 
 
+def with_published_shares(rows: Sequence[QueueRow], state: PublishedState) -> list[QueueRow]:
+    """The rows with what the scheduler says that queues are owed. What they hold and request is counted here, from the objects."""
+    known = {each.queue: each for each in state.queues}
+    found = []
+    for row in rows:
+        told = known.get(row.name)
+        if told is None:
+            found.append(replace(row, deserved={}, fair_share=None if row.fair_share is None else {}, share=0.0))
+            continue
+        fair = None if told.fair_share is None else _amounts(told.fair_share)
+        found.append(replace(row, deserved=_amounts(told.deserved), fair_share=fair, share=told.share))
+    return found
+
+
 def _amounts(quantities: Mapping[str, str]) -> Amounts:
     return {name: parse_amount(name, quantity) for name, quantity in quantities.items()}
 
@@ -102,10 +116,10 @@ def queue_rows(
 ) -> list[QueueRow]:
     """One row a queue, each below its parent. `jobs_waiting`, `jobs_running`: by the queue that the jobs name."""
     figures = {each.queue: each for each in queues}
-    allocated = _totals(cluster.queues, figures, "allocated")
-    request = _totals(cluster.queues, figures, "request")
+    allocated = with_below(cluster.queues, figures, "allocated")
+    request = with_below(cluster.queues, figures, "request")
     usage = cluster.objects.get(QUEUE_USAGE, {})
-    waiting, running = _with_below(cluster.queues, jobs_waiting), _with_below(cluster.queues, jobs_running)
+    waiting, running = _counts_with_below(cluster.queues, jobs_waiting), _counts_with_below(cluster.queues, jobs_running)
     rows = []
     for name, depth in _tree(cluster.queues):
         spec = cluster.queues[name]
@@ -155,7 +169,7 @@ def _tree(queues: Mapping[str, QueueSpec]) -> list[tuple[str, int]]:
     return found
 
 
-def _totals(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures], part: str) -> dict[str, dict[str, float]]:
+def with_below(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures], part: str) -> dict[str, dict[str, float]]:
     """Queue -> its own figures and those of all queues below it."""
     totals: dict[str, dict[str, float]] = {name: {} for name in queues}
     for name in queues:
@@ -169,7 +183,7 @@ def _totals(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures]
     return totals
 
 
-def _with_below(queues: Mapping[str, QueueSpec], own: Mapping[str, int]) -> dict[str, int]:
+def _counts_with_below(queues: Mapping[str, QueueSpec], own: Mapping[str, int]) -> dict[str, int]:
     totals: dict[str, int] = {}
     for queue, count in own.items():
         for name in ancestors(queues, queue):

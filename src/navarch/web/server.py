@@ -28,6 +28,7 @@ from navarch.views.running_policy import RunningPolicy
 from navarch.web.api.context import Context
 from navarch.web.api.handlers import Sources, handlers
 from navarch.web.application import Login, application
+from navarch.web.cluster.api_server_health import ApiServerHealth
 from navarch.web.cluster.cluster_state import STEP, ClusterState
 from navarch.web.cluster.start_forecast import StartForecast
 from navarch.web.cluster.watched_cluster import WatchedCluster
@@ -117,11 +118,13 @@ class WebServer:
             self.login = ClusterLogin(access or AccessReview(self.client, time.monotonic), self._namespaces, time.monotonic)
         self.scheduler = SchedulerLink(self.client, options.scheduler, options.state)
         self.scheduler.on_change = lambda: self.state.add(Changed(cycles=True))
+        self.scheduler.on_usage = self.state.add_usage
         self.starts = StartForecast(self.state, WorkRunner(options.limits), self._forecast, options.history)
         self.follower: PolicyFollower | None = None
         if follow is not None:
             self.follower = PolicyFollower(self.scheduler.pages, registry, self._use, follow.state, options.look_seconds)
-        context = Context(self.state, self.scheduler, self.login.viewer, self.starts.looked_at)
+        self.health = ApiServerHealth(self.client)
+        context = Context(self.state, self.scheduler, self.login.viewer, self.health, self.starts.looked_at, self._reading)
         plugin_dirs = [str(each) for each in options.plugin_dirs]
         sources = Sources(self.client, self._explain, options.recordings, options.simulations, plugin_dirs)
         found = handlers(context, WorkRunner(options.limits), sources)
@@ -170,6 +173,16 @@ class WebServer:
         query = f"?token={self.token_login.token}" if self.login is self.token_login else ""
         return f"{'http' if self.options.tls is None else 'https'}://{shown}:{self.port}/{query}"
 
+    def _reading(self) -> str:
+        """What is missing while the cluster is being read."""
+        if self.health.reason:
+            return f"the cluster cannot be read: {self.health.reason}"
+        missing = self.informers.group.failures
+        if not missing:
+            return "the cluster is being read"
+        others = f"; {len(missing) - 1} other kinds cannot be read either" if len(missing) > 1 else ""
+        return f"the cluster cannot be read: {missing[0]}{others}"
+
     def _namespaces(self) -> set[str]:
         rows = self.state.jobs.rows.values()
         return {*self.state.cluster.namespaces, *(row[NAMESPACE] for row in rows)}
@@ -192,6 +205,7 @@ class WebServer:
             tasks.create_task(self._read(), name="cluster")
             tasks.create_task(self.scheduler.run(), name="scheduler link")
             tasks.create_task(self.starts.run(), name="start times")
+            tasks.create_task(self.health.run(), name="API server")
             if self.follower is not None:
                 tasks.create_task(self.follower.run(), name="policy")
 

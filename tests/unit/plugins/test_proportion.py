@@ -167,7 +167,7 @@ def test_a_device_no_node_has_is_refused() -> None:
     world.job("j", min_resources={"gpu": 1}, phase="Pending").pods("j", gpu=1, cpu=1)
     session = world.session(Proportion)
     answer = plugin(session).job_enqueueable(job_of(session, "j"))
-    assert isinstance(answer, Reason) and answer.message.endswith(f"insufficient {GPU}")
+    assert isinstance(answer, Reason) and answer.message.endswith(f"insufficient {GPU}; no node offers {GPU}")
 
 
 def test_releasing_pods_are_in_no_figure() -> None:

@@ -29,11 +29,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Size:
-    """Pods that run have six of the eight GPUs of a node each; those that wait ask for nine."""
+    """Pods that run have six of the eight GPUs of a node each; those that wait ask for `asked`. `walltime`: seconds after which all of
+    them end, so that start times can be told; 0: none is known."""
 
     nodes: int
     running: int
     waiting: int
+    asked: int = 9
+    walltime: int = 0
 
 
 @contextlib.contextmanager
@@ -46,7 +49,7 @@ def served_cluster(folder: Path, size: Size) -> Iterator[str]:
         registry = installed(())
 
         async def start() -> tuple[WebServer, asyncio.Task[None]]:
-            options = WebOptions(listen="127.0.0.1:0", simulations=_simulations(folder))
+            options = WebOptions(listen="127.0.0.1:0", simulations=_simulations(folder), kubeconfig=config)
             web = WebServer(connect(config, None), read_policy("navarch", registry), registry, options)
             await web.start()
             return web, asyncio.create_task(web.run())
@@ -60,6 +63,8 @@ def served_cluster(folder: Path, size: Size) -> Iterator[str]:
 
         try:
             until(web.address, "overview", lambda found: found["nodes"]["total"] == size.nodes)
+            if size.walltime:
+                _on(thread, web.starts.forecast())
             yield web.address
         finally:
             _on(thread, stop())
@@ -101,11 +106,11 @@ def _fill(server: ApiServer, size: Size) -> None:
     for number in range(size.running + size.waiting):
         namespace = ("vision", "speech")[number % 2]
         node_name = nodes[number]["metadata"]["name"] if number < size.running else ""
-        create("pods", namespace, _pod(f"train-{number:04d}", namespace, node_name))
+        create("pods", namespace, _pod(f"train-{number:04d}", namespace, node_name, size))
 
 
-def _pod(name: str, queue: str, node: str) -> Manifest:
-    resources: Manifest = {"limits": {"nvidia.com/gpu": "6"}} if node else {"limits": {"nvidia.com/gpu": "9"}}
+def _pod(name: str, queue: str, node: str, size: Size) -> Manifest:
+    resources: Manifest = {"limits": {"nvidia.com/gpu": "6" if node else str(size.asked)}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -113,6 +118,7 @@ def _pod(name: str, queue: str, node: str) -> Manifest:
         "spec": {
             "schedulerName": "navarch",
             **({"nodeName": node} if node else {}),
+            **({"activeDeadlineSeconds": size.walltime} if size.walltime else {}),
             "containers": [{"name": "main", "image": "example.com/train:1", "resources": resources}],
         },
     }

@@ -66,7 +66,8 @@ def _hopeless(session: Session) -> Rows:
 def _room(session: Session, task: TaskClass) -> int:
     """How many such tasks the empty cluster could hold, each node for itself."""
     filters = [f for f in session.filters_for(task) if f.scope is Scope.STATIC]
-    key = ("room", tuple(f.identity() for f in filters), task.shape)
+    claimed = session.claimable_dims.intersection(np.flatnonzero(task.request).tolist()) if session.claimable_dims else frozenset()
+    key = ("room", tuple(f.identity() for f in filters), task.shape, claimed)
     return int(kept(session, key, lambda: _count(session, task))[0])
 
 
@@ -77,5 +78,7 @@ def _count(session: Session, task: TaskClass) -> IntArray:
         if f.scope is Scope.STATIC:
             allowed &= static_mask(session, f, task)
     dims = np.flatnonzero(task.request > 0)
-    each = (nodes.allocatable[dims] // task.request[dims, None]).min(axis=0, initial=np.iinfo(np.int32).max)
+    most, claimed = np.iinfo(np.int32).max, session.left_to_claims(dims)
+    room = nodes.allocatable[dims] // task.request[dims, None]
+    each = (room if claimed is None else np.where(claimed, most, room)).min(axis=0, initial=most)
     return np.array([np.maximum(each, 0)[allowed].sum()], dtype=np.int64)

@@ -8,9 +8,7 @@ domain. Cost: bench/decide, bench/predicates.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,7 +16,8 @@ import numpy as np
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.placement.fit_errors import FitErrors
-from navarch.engine.placement.node_ranking import WORST, NodeRanking, best_rows
+from navarch.engine.placement.greedy_run import greedy_run
+from navarch.engine.placement.node_ranking import WORST, NodeRanking
 from navarch.engine.placement.refusals import count_refusals
 from navarch.engine.placement.row_answer_cache import FEW, Answer, RowAnswerCache
 from navarch.engine.placement.shared_devices import shares_devices
@@ -31,27 +30,10 @@ if TYPE_CHECKING:
 
 _FITS = np.int64(-(1 << 62))
 """An amount that fits into whatever is free."""
-_LADDER = 32
-"""Steps of a node's ladder that are computed at once when a run fills it."""
-_FIRST_STEPS = 3
-"""Steps computed for all candidates together once a run turns out to spread."""
 _UNREAD = 64
 """Entries of the change log, and rows that they name, that are read one by one."""
-_LOOK = 4
-"""A run that needs more distinct nodes than this spreads."""
 _SPARSE = 64
 """Rows are few if they are fewer than one in this many nodes."""
-
-
-def _best_first(total: FloatArray) -> Iterator[tuple[float, int]]:
-    """The best nodes, each with its negated score. A node that was given has no score any more."""
-    while True:
-        row = int(total.argmax())
-        best = float(total[row])
-        if best == WORST:
-            return
-        total[row] = WORST
-        yield -best, row
 
 
 def _distinct(rows: Rows, size: int) -> Rows:
@@ -61,6 +43,11 @@ def _distinct(rows: Rows, size: int) -> Rows:
     named = np.zeros(size, dtype=bool)
     named[rows] = True
     return np.flatnonzero(named)
+
+
+def _as_slice(dims: Rows) -> Rows | slice:
+    """The same indices as a slice where they follow each other: it selects without copying."""
+    return slice(int(dims[0]), int(dims[-1]) + 1) if len(dims) and dims[-1] - dims[0] == len(dims) - 1 else dims
 
 
 class ClassView:
@@ -90,6 +77,7 @@ class ClassView:
             elif session.semantics.every_resource_must_fit:
                 shared = self.devices.dims if self.devices is not None else []
                 self.dims = np.setdiff1d(np.arange(len(asked)), shared)
+        self._picked: Rows | slice = _as_slice(self.dims)
         self.need: IntArray = (task.request - session.slack)[self.dims, None]
         self._claimable: BoolArray | None = None
         """Which of the resources devices may serve; None: none of them."""
@@ -133,7 +121,7 @@ class ClassView:
     def judge(self, at: Figures, rows: Rows | slice | None = None) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
         """Row answers for any columns: passes filters, fits idle resources, fits future idle resources, plain score. `rows`: the
         node rows of the columns, where they differ from those of `at`."""
-        task, dims, need = self.task, self.dims, self.need
+        task, dims, need = self.task, self._picked, self.need
         rows = at.rows if rows is None else rows
         free = at.allocatable[dims] - at.used[dims]
         if self._claimable is not None:
@@ -141,6 +129,8 @@ class ClassView:
         idle: BoolArray = np.logical_and.reduce(need <= free, axis=0)
         if self.session.semantics.releasing_is_apart:
             future: BoolArray = idle | np.all(need <= at.releasing[dims] - at.pipelined[dims], axis=0)
+        elif at.nothing_leaves:
+            future = idle.copy()
         else:
             free += at.releasing[dims]
             free -= at.pipelined[dims]
@@ -347,7 +337,7 @@ class ClassView:
             if row is not None:
                 return [row], False
         self.refresh(look_ahead=count == 1)
-        if count > 1 and within is None and self._may_stand and not self._alone and not self.normalised:
+        if count > 1 and within is None and self._may_stand and not self._alone:
             chosen = self._run_standing(count)
             if chosen:
                 return chosen, False
@@ -378,7 +368,8 @@ class ClassView:
         self._runs += 1
         if self._standing is None and self._runs > 1:
             self._standing = self._rank()
-        return [] if self._standing is None else self._run(self._standing.total.copy(), None, count, pipelined=False)
+        ranking = self._standing
+        return [] if ranking is None else self._run(ranking.total.copy(), ranking.extra, count, False, ranking.may_lose)
 
     def can_mix(self) -> bool:
         """Whether a run may place tasks of this class between tasks of other classes (`mixed_run`)."""
@@ -416,7 +407,7 @@ class ClassView:
         if count == 1 or self.one_by_one(group):
             return [int(total.argmax())]
         closing = [kind for f in self.global_filters if f.moved_by_own_class(self.task) for kind in f.closes(self.task)]
-        return self._apart(total, count, closing) if closing else self._run(total, extra, count, pipelined)
+        return self._apart(total, count, closing) if closing else self._run(total, extra, count, pipelined, self._may_lose)
 
     def scoring_failure(self) -> Reason | None:
         """Why the last choice does not count: a score could not be had."""
@@ -426,37 +417,16 @@ class ClassView:
         """The best node of a group, the first in node order among equals."""
         return int(np.where(group, self.totals(group), WORST).argmax())
 
-    def _run(self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool) -> list[int]:
-        """Greedy: take the best of the nodes used so far (each at its next ladder step) and the best unused node."""
-        ladders: dict[int, list[float | None]] = {}
-        untouched = self._untouched(total, extra, count, pipelined, ladders)
-        fresh = next(untouched, None)
-        heap: list[tuple[float, int]] = []
-        taken: dict[int, int] = {}
-        chosen: list[int] = []
-        while len(chosen) < count:
-            if fresh is not None and (not heap or fresh < heap[0]):
-                row, fresh = fresh[1], next(untouched, None)
-            elif heap:
-                row = heapq.heappop(heap)[1]
-            else:
-                break
-            chosen.append(row)
-            steps = taken[row] = taken.get(row, 0) + 1
-            if len(chosen) == count:
-                break
-            ladder = ladders.setdefault(row, [])
-            if steps > len(ladder):
-                start = np.array([len(ladder)], dtype=np.int64)
-                ladder += self._ladders(np.array([row]), start, _LADDER, pipelined, extra)[0]
-            following = ladder[steps - 1]
-            if following is not None:
-                heapq.heappush(heap, (-following, row))
-            elif self._was_extreme(row):
-                break  # the feasible set lost an extreme: normalised scores must be combined again
-        self.session.runs_spread = len(taken) * _FIRST_STEPS > len(chosen) and len(taken) > 1
-        self.session.run_nodes = max(1, len(taken))
-        return chosen
+    def _run(
+        self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool, may_lose: Callable[[int], bool]
+    ) -> list[int]:
+        """Nodes for several tasks by their totals, which are changed. `may_lose`: whether the totals of other nodes stay when this one
+        takes no more tasks."""
+
+        def ladders(rows: Rows, start: int, steps: int) -> FloatArray:
+            return self._ladders(rows, start, steps, pipelined, extra)
+
+        return greedy_run(self.session, total, count, ladders, may_lose)
 
     def _apart(self, total: FloatArray, count: int, closing: list[tuple[Rows, int]]) -> list[int]:
         """Take the best node whose domains hold no task of the run: about 10 us a task at 5,000 nodes."""
@@ -475,47 +445,24 @@ class ClassView:
                 break  # as below
         return chosen
 
-    def _untouched(
-        self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool, ladders: dict[int, list[float | None]]
-    ) -> Iterator[tuple[float, int]]:
-        """Nodes best first. The first few are found one by one; if a run needs more, it spreads, and all are sorted. The ladders of as
-        many nodes as the last run took are computed together: the cost is that of one."""
-        together = min(self.session.run_nodes, _LOOK)
-        looks = 0 if self.session.runs_spread else _LOOK
-        while looks:
-            looks -= together
-            found = list(islice(_best_first(total), together))
-            if together > 1 and found:
-                rows = np.array([row for _, row in found])
-                start = np.zeros(len(rows), dtype=np.int64)
-                ladders.update(zip(rows.tolist(), self._ladders(rows, start, _LADDER, pipelined, extra)))
-            yield from found
-            if len(found) < together:
-                return
-            together = 1
-        rows = best_rows(total, count)
-        rows = rows[np.lexsort((rows, -total[rows]))]
-        start = np.zeros(len(rows), dtype=np.int64)
-        ladders.update(zip(rows.tolist(), self._ladders(rows, start, _FIRST_STEPS, pipelined, extra)))
-        yield from zip((-total[rows]).tolist(), rows.tolist())
+    def _may_lose(self, row: int) -> bool:
+        return not self._was_extreme(row)
 
     def _was_extreme(self, rows: int | Rows) -> bool:
         """Whether losing these nodes may change some normalised score of the others."""
         kept = ((raw[rows], normal) for raw, normal in zip(self.raw, self.normal) if normal is not None)
         return any(low != high and np.any((value == low) | (value == high)) for value, (low, high, _) in kept)
 
-    def _ladders(self, rows: Rows, start: IntArray, steps: int, pipelined: bool, extra: FloatArray | None) -> list[list[float | None]]:
-        """For each row, its total after start+1, start+2 ... further tasks; None where the next no longer fits."""
-        if not len(rows):
-            return []
+    def _ladders(self, rows: Rows, start: int, steps: int, pipelined: bool, extra: FloatArray | None) -> FloatArray:
+        """(rows, steps): for each row, its total after start+1, start+2 ... further tasks; `WORST` where the next no longer fits."""
         task = self.task
-        at = self.session.nodes.ladder(rows, start, steps, task.request, task.footprint, pipelined=pipelined)
+        begin = np.full(len(rows), start)
+        at = self.session.nodes.ladder(rows, begin, steps, task.request, task.footprint, pipelined=pipelined)
         possible, idle, future, score = self.judge(at)
         fits = possible & future if pipelined else possible & future & idle
         if extra is not None:
             score = score + extra[at.rows]
-        flat: list[float | None] = [v if ok else None for v, ok in zip(score.tolist(), fits.tolist())]
-        return [flat[i : i + steps] for i in range(0, len(flat), steps)]
+        return np.where(fits, score, WORST).reshape(len(rows), steps)
 
     # explaining
 

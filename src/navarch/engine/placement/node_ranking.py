@@ -64,13 +64,14 @@ def _harmless(value: float, low: float, high: float, joins: bool) -> bool:
 
 def best_rows(total: FloatArray, count: int) -> Rows:
     """Rows of the `count` best finite scores; among equals the first rows."""
+    best = total.max(initial=WORST)
+    equal = np.flatnonzero(total == best) if best > WORST else np.zeros(0, dtype=np.intp)
+    if len(equal) >= count:  # a node order that spreads pods has many equals at the top, and finding them is cheap
+        return equal[:count]
     finite = np.flatnonzero(total > WORST)
     if len(finite) <= count:
         return finite
     scores = total[finite]
-    equal = np.flatnonzero(scores == scores.max())
-    if len(equal) >= count:  # a node order that spreads pods has many equals at the top, and finding them is cheap
-        return finite[equal[:count]]
     threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
     above = finite[scores > threshold]
     equal = finite[scores == threshold][: count - len(above)]

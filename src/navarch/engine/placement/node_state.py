@@ -34,12 +34,15 @@ class NodeState(Figures):
         self.names = nodes.names
         self.specs = nodes.specs
         self.changed: list[Rows] = []
+        self.nothing_leaves = not self._releasing.any()
 
     def __len__(self) -> int:
         return len(self.names)
 
     def place(self, rows: Rows, counts: IntArray, request: IntArray, footprint: IntArray, sign: int, *, pipelined: bool) -> None:
         """`counts` tasks join (or, with sign -1, leave) each of these distinct rows, in both views."""
+        if pipelined:
+            self.nothing_leaves = False
         if len(rows) == 1:  # plain views are several times cheaper than gathers
             row, times = rows[0], sign * counts[0]
             added = request * times
@@ -65,6 +68,7 @@ class NodeState(Figures):
 
     def release(self, row: int, request: IntArray, footprint: IntArray, sign: int, *, view: bool = True) -> None:
         """A task starts to leave its node (sign 1), or that is undone (-1). `view`: the pods' view changes too."""
+        self.nothing_leaves = False
         self._releasing[:, row] += sign * request
         if view:
             self._requested[:, row] -= sign * request
@@ -81,6 +85,7 @@ class NodeState(Figures):
 
     def count_devices(self, dim: int, row: int, *, used: int = 0, releasing: int = 0, pipelined: int = 0) -> None:
         """Whole devices of a node that pods share now, or that become whole again."""
+        self.nothing_leaves = self.nothing_leaves and not releasing and not pipelined
         self._used[dim, row] += used
         self._releasing[dim, row] += releasing
         self._pipelined[dim, row] += pipelined

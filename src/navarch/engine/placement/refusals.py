@@ -73,6 +73,8 @@ def _insufficient(view: ClassView) -> list[Refusal]:
     seen = np.zeros(len(nodes), dtype=bool)
     for dim in order:
         short = (free[dim] < view.task.request[dim]) & ~seen
+        if dim in view.session.claimable_dims:
+            short &= nodes.allocatable[dim] > 0
         seen |= short
         if short.any():
             out.append(Refusal(f"Insufficient {names[dim]}", short, code="InsufficientResources"))

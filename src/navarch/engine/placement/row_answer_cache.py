@@ -37,6 +37,7 @@ class Asked(Selected):
         self._table = table
         self._rows = rows
         self._extra = extra
+        self.nothing_leaves = table.nothing_leaves and "pipelined" not in extra and "releasing" not in extra
         self._added = added
         self.row_was_read = False
         self.added_was_read = False
@@ -111,7 +112,8 @@ class RowAnswerCache:
                     added[-1] = np.concatenate((self._climb, np.zeros(_STEPS - 1, dtype=np.int64)))
         wide = np.array([row for row, _ in unknown]).repeat([len(each) for each in steps])
         more = np.concatenate(steps)
-        extra = {name: more[:, part].T for name, part in self._parts.items() if name != "allocatable"}
+        kept = ("allocatable", "releasing", "pipelined") if self._nodes.nothing_leaves else ("allocatable",)
+        extra = {name: more[:, part].T for name, part in self._parts.items() if name not in kept}
         at = Asked(self._nodes, wide, extra, np.concatenate(added))
         answers: list[Answer] = list(zip(*(column.tolist() for column in self._judge(at, wide))))
         if at.added_was_read:

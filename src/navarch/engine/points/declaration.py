@@ -13,7 +13,7 @@ from typing import Any
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import POINTS, methods
 
-_LIFE = ("open", "after_open", "close")
+_LIFE = ("before_open", "open", "after_open", "close")
 """Methods of every plugin that are no extension points."""
 
 

@@ -15,6 +15,8 @@ class Nested(Struct, frozen=True):
     name: str
     fields: tuple[Argument | Nested, ...]
     many: bool = False
+    no_effect: str = ""
+    """Why it has no effect; empty: it has."""
 
 
 Fields = tuple[Argument | Nested, ...]
@@ -28,6 +30,8 @@ def check(findings: Findings, path: Path, value: object, fields: Fields, what: s
     for name, raw in findings.mapping(path, value).items():
         inner = (*path, name)
         if name in nested:
+            if nested[name].no_effect:
+                findings.warn(inner, f"{name} of {what} has no effect: {nested[name].no_effect}")
             held[name] = _nested(findings, inner, raw, nested[name], what)
             continue
         argument = find(plain, name)

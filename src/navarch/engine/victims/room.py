@@ -32,6 +32,7 @@ class GangRoom:
         """How many tasks of the class each column of `room` has room for, up to as many as there are."""
         request = self._requests[number]
         asked = request > 0
+        asked[[*self._session.claimable_dims]] = False
         if not asked.any():
             return np.full(room.shape[1], self._counts[number], dtype=np.int64)
         found: IntArray = (room[asked] // request[asked, None]).min(axis=0).clip(0, self._counts[number])

@@ -78,7 +78,9 @@ def within_reach(session: Session, task: TaskClass, freed: IntArray) -> BoolArra
     """Nodes where the task would fit if everything in `freed` were released."""
     dims = np.flatnonzero(task.request)
     room = session.nodes.future_idle[dims] + freed[dims]
-    reach: BoolArray = np.all(task.request[dims, None] <= room, axis=0)
+    enough = task.request[dims, None] <= room
+    claimed = session.left_to_claims(dims)
+    reach: BoolArray = np.all(enough if claimed is None else enough | claimed, axis=0)
     return reach
 
 
@@ -89,7 +91,8 @@ def fits(session: Session, task: TaskClass, row: int, freed: IntArray | None = N
     if freed is not None:
         room = room + freed
     view = session.view(task)
-    if not np.all(view.need[:, 0] <= room[view.dims]):
+    enough, claimed = view.need[:, 0] <= room[view.dims], session.left_to_claims(view.dims)
+    if not np.all(enough if claimed is None else enough | claimed[:, row]):
         return False
     # What a victim frees of a shared device depends on its other users, so only evictions that were carried out count.
     return freed is not None or view.devices is None or view.devices.fits_on(task, row)

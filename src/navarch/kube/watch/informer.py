@@ -56,6 +56,7 @@ from navarch.kube.watch.decoding import (
     Event,
     Failure,
     HasMetadata,
+    Metadata,
     ObjectDecoder,
     Salvage,
     key_of,
@@ -177,7 +178,8 @@ class Informer(Generic[T]):
         self._missing = 0
         self._refusals = 0
         self._mirrored: Resource | None = None  # the version of the objects that the handler has
-        self._last_failure = ""
+        self.last_failure = ""
+        """Why an attempt failed last; empty: none has failed."""
         self._synced = asyncio.Event()
         self._retry = asyncio.Event()
 
@@ -426,8 +428,8 @@ class Informer(Generic[T]):
             if isinstance(error, (Gone, BadRequest)) or _is_from_the_future(error) or self._refusals >= REFUSALS:
                 self._version, self._refusals = "", 0
         # The same refusal is reported once, not for each attempt.
-        known = str(error) == self._last_failure
-        self._last_failure = str(error)
+        known = str(error) == self.last_failure
+        self.last_failure = str(error)
         if isinstance(error, Forbidden) and not known:
             self._on_forbidden(self.resource, error)
             return wait
@@ -442,9 +444,9 @@ class Informer(Generic[T]):
             log.info("%s: the initial events did not end, listing instead", self.resource)
             self._watch_list = False
 
-    def _count_bad(self, metadata: object, error: Exception) -> None:
+    def _count_bad(self, metadata: Metadata, error: Exception) -> None:
         self.counters.bad_objects += 1
-        self._on_bad(metadata, error)  # type: ignore[arg-type]
+        self._on_bad(metadata, error)
 
     async def _pause(self, wait: float) -> None:
         try:

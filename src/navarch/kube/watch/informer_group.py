@@ -101,6 +101,11 @@ class InformerGroup:
         return [informer.resource for informer in self.informers if not informer.synced]
 
     @property
+    def failures(self) -> list[str]:
+        """Why kinds that `wait_for_sync` is still waiting for could not be read."""
+        return [informer.last_failure for informer in self.informers if not informer.synced and informer.last_failure]
+
+    @property
     def synced(self) -> bool:
         return all(informer.synced for informer in self.informers)
 

@@ -47,6 +47,7 @@ PAGES: Mapping[str, str] = {
     "/state/waiting": "the jobs that wait, in order, and why",
     "/state/cycles": "the last cycles: times and counts",
     "/state/decisions": "the last bindings, evictions and nominations",
+    "/state/usage": "what queues held in the last hour",
     "/debug/snapshot": "the last cycle, for navarch replay",
 }
 

@@ -29,6 +29,7 @@ from navarch.views.published_state import (
     Decided,
     DecisionsPage,
     LastTried,
+    UsagePage,
     WaitingJob,
     WaitingPage,
 )
@@ -51,6 +52,7 @@ class StatePages:
             "/state/waiting": self.waiting,
             "/state/cycles": self.cycles,
             "/state/decisions": self.decisions,
+            "/state/usage": self.usage,
         }
         """Each answers None while this process does not lead."""
 
@@ -71,11 +73,9 @@ class StatePages:
         scheduler = self._scheduler
         policy, refused = scheduler.policy_file.policy, scheduler.cycle_log.refused
         snapshot = scheduler.cache.cluster.snapshot_with_held(policy.semantics.node_order)
-        session = Session(snapshot, policy, scheduler.policy_file.registry, scheduler.clock())
-        for name in policy.actions[:1]:
-            action = scheduler.policy_file.registry.action(name, policy.dialect)
-            if action is not None:
-                action(session)  # some take an account of shared devices when they are made
+        registry = scheduler.policy_file.registry
+        session = Session(snapshot, policy, registry, scheduler.clock())
+        registry.make_actions(session)
         jobs = waiting_order(session, session.jobs_with_pending())
         counts = Counter(job.queue.name for job in jobs)
         places: Counter[str] = Counter()
@@ -132,6 +132,9 @@ class StatePages:
         if not self._scheduler.leading:
             return None
         return DecisionsPage([_decided(each) for each in reversed(self._scheduler.cycle_log.decisions)])
+
+    def usage(self) -> UsagePage | None:
+        return self._scheduler.queue_usage.page(self._scheduler.clock()) if self._scheduler.leading else None
 
 
 def one_line(text: str) -> str:

@@ -10,9 +10,11 @@ from navarch.engine.arguments import Argument
 from navarch.engine.node_functions import NodeFilter, TaskClass, first_rejection
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
+from navarch.engine.session import Session
 from navarch.plugins.predicates.devices.claims import Claims
 from navarch.plugins.predicates.devices.dynamic_resources import DynamicResources
 from navarch.plugins.predicates.devices.extended_claims import ExtendedClaims
+from navarch.plugins.predicates.devices.extended_resources import class_behind, served_by_devices
 from navarch.plugins.predicates.devices.unserved_cards import UnservedCards
 from navarch.plugins.predicates.nodes.affinity import NodeAffinity
 from navarch.plugins.predicates.nodes.pod_limit import PodNumber
@@ -41,6 +43,11 @@ _SWITCHES = (
 )
 
 
+def _is_reported(session: Session, resource: str) -> bool:
+    dim = session.snapshot.space.find(resource)
+    return dim is not None and dim < len(session.total) and session.total[dim] > 0
+
+
 class Predicates(Plugin):
     """Where pods may go: kube-scheduler's filters"""
 
@@ -54,6 +61,18 @@ class Predicates(Plugin):
         Argument("shape", "list", None, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
         Argument("dynamicresources.filterTimeoutSeconds", "int", 10, "the search for devices has its own bound", has_effect=False),
     )
+
+    def before_open(self) -> None:
+        session = self.session
+        if session.semantics.classes_serve_resources and self._on("DynamicResourceAllocation"):
+            session.serve_by_claims(served_by_devices(session.snapshot))
+            return
+        extended = session.shared(ExtendedClaims)
+        asked = (name for shape in session.snapshot.shapes if extended.concerns(shape) for name, _ in shape.extended)
+        behind = sorted({name for name in asked if class_behind(session.snapshot, name) is not None})
+        if unserved := [name for name in behind if not _is_reported(session, name)]:
+            text = f"no node reports {', '.join(unserved)}: this policy does not serve extended resources by devices of a DeviceClass"
+            session.record.warnings.append(text)
 
     def open(self) -> None:
         session = self.session

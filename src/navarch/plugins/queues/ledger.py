@@ -20,7 +20,7 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.points.protocols import Change
 from navarch.engine.queue import Queue
-from navarch.engine.reasons import Event, Reason
+from navarch.engine.reasons import NEVER, Event, Reason
 from navarch.engine.record import QueueFigures
 from navarch.engine.session import Session
 from navarch.model.resources import UNLIMITED, BoolArray, IntArray
@@ -129,6 +129,8 @@ class QueueLedger:
         dims, request = self.asked(task)
         held = self.allocated[queue.number]
         short = [d for d, asked in zip(dims.tolist(), request.tolist()) if held[d] + asked > limit[d]]
+        if absent := in_order([d for d in short if not self.session.total[d]], self.names):
+            return Reason(NEVER, f"cannot start: no node offers {', '.join(absent)}", figures={"queue": queue.name}, undone_by=FREED)
         tried, pods = _tried(self.session)
         asked, others, prefix = task.charge + tried, held - tried, f"queue {queue.name} would exceed its {limit_is}"
         return self.refusal("QueueLimit", prefix, short, queue, others, asked, limit, limit_is, pods)
@@ -168,11 +170,13 @@ class QueueLedger:
             figures[f"{name} held"] = held[dim].item()
             figures[f"{name} asked"] = asked[dim].item()
             figures[f"{name} {limit_is}"] = limit[dim].item()
+        absent = [d for d in short if not self.session.total[d]]
         lacking = [f"insufficient {name}" for name in in_order(short, self.names)]
         if code == "QueueLimit":
             amounts = {self.names[d]: (asked[d].item(), held[d].item(), limit[d].item()) for d in short}
             lacking = [f"insufficient {name} ({_of(name, *amounts[name], tried)})" for name in in_order(short, self.names)]
-        return Reason(code, f"{prefix}: {', '.join(lacking)}", figures=figures, undone_by=FREED)
+        told = f"; no node offers {', '.join(in_order(absent, self.names))}" if absent else ""
+        return Reason(code, f"{prefix}: {', '.join(lacking)}{told}", figures=figures, undone_by=FREED)
 
     def figures(self, queue: Queue, deserved: Amounts, share: float, *, with_below: bool = False) -> QueueFigures:
         number = queue.number

@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from navarch.views.queues import ancestors
+from navarch.web.cluster.api_server_health import ApiServerHealth
 from navarch.web.cluster.cluster_state import ClusterState
 from navarch.web.cluster.dry_run import DryRun
 from navarch.web.errors import RequestError
@@ -28,22 +29,26 @@ _Body = tuple[str, bytes, bytes | None]
 
 class Context:
     """`review` finds the user of a request again: the rights of a user may change while a stream is open. `looks_at_jobs` is called
-    when a viewer does."""
+    when a viewer does. `reading` says what is still missing while the cluster is being read."""
 
     def __init__(
         self,
         state: ClusterState,
         scheduler: SchedulerLink,
         review: Callable[[web.Request], Awaitable[Viewer]],
+        health: ApiServerHealth,
         looks_at_jobs: Callable[[], None] = lambda: None,
+        reading: Callable[[], str] = lambda: "the cluster is being read",
     ) -> None:
+        self.health, self._reading = health, reading
         self.state, self.scheduler, self.review, self.looks_at_jobs = state, scheduler, review, looks_at_jobs
         self.dry_run = DryRun(state)
         self._bodies: OrderedDict[tuple[Any, ...], _Body] = OrderedDict()
 
     def check_ready(self) -> None:
         if not self.state.ready:
-            raise RequestError(503, "NotReady", "the cluster is being read", retry_after=1)
+            self.health.looked_at()
+            raise RequestError(503, "NotReady", self._reading(), retry_after=1)
 
     def queues_seen(self, viewer: Viewer) -> frozenset[str] | None:
         """Queues whose names the viewer may see: those of jobs in its namespaces, and all above these. None: all."""

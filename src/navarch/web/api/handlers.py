@@ -41,6 +41,7 @@ def handlers(context: Context, runner: WorkRunner, sources: Sources) -> dict[tup
     job = "jobs/{namespace}/{name:.+}"
     return {
         ("GET", "viewer"): lists.viewer,
+        ("GET", "status"): lists.status,
         ("GET", "overview"): lists.overview,
         ("GET", "jobs"): lists.jobs,
         ("POST", f"{job}/trials"): Trials(context, runner, sources.explain).post,

@@ -13,6 +13,7 @@ from navarch.kube.client import Client
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL, STATUS_NAMES
+from navarch.views.quantities import numbers
 from navarch.web.api.context import Context
 from navarch.web.api.events_of import events_of
 from navarch.web.api.names import find_job
@@ -21,7 +22,6 @@ from navarch.web.api.timeline import timeline
 from navarch.web.application import json_response
 from navarch.web.cluster.assessment import opened
 from navarch.web.security.viewer import Viewer
-from navarch.web.tables.amounts import numbers
 from navarch.web.tables.jobs import CAUSE, COLUMNS, ID, NAMESPACE, NUMBER, STATE, Row
 
 MOST_MEMBERS: Final = 2000

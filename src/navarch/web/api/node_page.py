@@ -14,6 +14,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
 from navarch.model.status import STATUS_NAMES
 from navarch.views.nodes import node_row
+from navarch.views.quantities import plain
 from navarch.web.api.context import Context
 from navarch.web.api.lists import check_nodes
 from navarch.web.api.names import find_node
@@ -21,7 +22,6 @@ from navarch.web.api.node_devices import counted_devices, driver_devices, numa_z
 from navarch.web.application import json_response
 from navarch.web.cluster.assessment import opened
 from navarch.web.security.viewer import Viewer
-from navarch.web.tables.amounts import plain
 
 PODS: Final = ("pod", "job", "queue", "status", "cpu", "memory", "gpus", "priority", "devices")
 

@@ -49,7 +49,6 @@ def quick_explanation(
         found.state, found.cause = "gone", Cause("Finished", "its pods have finished")
     if found.state == "pending":
         found.complete, found.not_established = False, list(NOT_TRIED)
-    found.notes.append('Nothing was tried yet: "What would help" tries changes on a copy of the cluster.')
     return found
 
 

@@ -3,6 +3,7 @@ import { html, render, useEffect, useErrorBoundary, useRef } from "./core/dom.js
 import { useConnection } from "./core/live.js";
 import { applyTheme, preference, usePreference } from "./core/preferences.js";
 import { address, useRoute } from "./core/router.js";
+import { useStatus } from "./core/status.js";
 import { CyclePage } from "./pages/cycle.js";
 import { CyclesPage } from "./pages/cycles.js";
 import { JobPage } from "./pages/job.js";
@@ -14,6 +15,7 @@ import { QueuePage } from "./pages/queue.js";
 import { QueuesPage } from "./pages/queues.js";
 import { SimulationPage } from "./pages/simulation.js";
 import { SimulationsPage } from "./pages/simulations.js";
+import { StatusBand, isCurrent } from "./parts/status_band.js";
 
 // First part of the address -> title, page of the list, page of one item.
 const PAGES = {
@@ -25,7 +27,7 @@ const PAGES = {
   simulations: ["Simulations", SimulationsPage, SimulationPage],
 };
 const THEMES = { system: "Colours: system", light: "Colours: light", dark: "Colours: dark" };
-const CONNECTIONS = { live: ["on", "live"], connecting: ["", "connecting"], idle: ["on", "loaded"] };
+const CONNECTIONS = { live: ["on", "live"], connecting: ["", "connecting"], idle: ["on", "loaded"], old: ["off", "not current"] };
 
 function App() {
   const { parts, query } = useRoute();
@@ -33,6 +35,7 @@ function App() {
   const [title, List, Item] = PAGES[section] ?? ["No such page", NoSuchPage];
   const Page = rest.length && Item ? Item : List;
   const where = parts.join("/");
+  const status = useStatus();
   const main = useRef();
   const before = useRef(where);
   useEffect(() => {
@@ -49,8 +52,9 @@ function App() {
         ${Object.entries(PAGES).map(([name, [text]]) => html`<a href=${address([name])}
           aria-current=${name === section ? "page" : undefined}>${text}</a>`)}
       </nav>
-      <div class="right"><${Connection} /><${ThemeButton} /></div>
+      <div class="right"><${Connection} current=${isCurrent(status)} /><${ThemeButton} /></div>
     </header>
+    <${StatusBand} status=${status} />
     <main id="main" ref=${main}><${Contained} key=${where}><${Page} parts=${rest} query=${query} /><//></main>`;
 }
 
@@ -62,8 +66,9 @@ function Contained({ children }) {
     <button type="button" onClick=${reset}>Try again</button></p>`;
 }
 
-function Connection() {
-  const [style, text] = CONNECTIONS[useConnection()];
+function Connection({ current }) {
+  const connection = useConnection();
+  const [style, text] = CONNECTIONS[current ? connection : "old"];
   return html`<span class=${`live ${style}`} role="status">${text}</span>`;
 }
 
@@ -83,6 +88,14 @@ function Mark() {
 function NoSuchPage() {
   return html`<h1 tabindex="-1">No such page</h1><p><a href="#/overview">Overview</a></p>`;
 }
+
+// The key / leads to the search field of the page, as in many other tools.
+addEventListener("keydown", (event) => {
+  const field = document.querySelector("[data-search]");
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !field || event.target.closest?.("input, select, textarea")) return;
+  event.preventDefault();
+  field.focus();
+});
 
 // The token of the address became a cookie; it does not stay in the address or the history.
 const found = new URL(location.href);

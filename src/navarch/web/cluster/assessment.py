@@ -53,10 +53,7 @@ class Assessment:
 def opened(snapshot: Snapshot, policy: Policy, registry: Registry, now: float) -> Session:
     """A session that no action has changed."""
     session = Session(snapshot, policy, registry, now)
-    for name in policy.actions:
-        action = registry.action(name, policy.dialect)
-        if action is not None:
-            action(session)  # some take an account of shared devices when they are made
+    registry.make_actions(session)
     return session
 
 

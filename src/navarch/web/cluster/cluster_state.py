@@ -18,8 +18,9 @@ from typing import Final
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
+from navarch.views.published_state import UsagePage
+from navarch.views.queue_history import STEP_SECONDS, QueueHistory
 from navarch.web.cluster.assessment import LONGEST, PART, Assessment, Assessor
-from navarch.web.cluster.queue_history import QueueHistory
 from navarch.web.cluster.watched_cluster import WatchedCluster
 from navarch.web.stream.change_log import Changed, ChangeLog
 from navarch.web.tables.jobs import JobTable, Starts
@@ -78,6 +79,11 @@ class ClusterState:
 
     def set_starts(self, found: Starts) -> None:
         self._moved |= self.jobs.set_starts(found)
+
+    def add_usage(self, page: UsagePage) -> None:
+        """What the leader knows of the time before the dashboard was started."""
+        if page.seconds == STEP_SECONDS:
+            self.queue_history.fill(page.end, {(each.queue, each.resource): each.held for each in page.rows})
 
     def begin_again(self, watched: WatchedCluster, policy: Policy, served: frozenset[str] | None) -> None:
         """Another cluster object, which `run` fills. Viewers load everything again."""

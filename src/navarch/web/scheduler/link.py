@@ -18,7 +18,7 @@ from navarch.apis.core.objects import seconds
 from navarch.kube.client import Client
 from navarch.kube.errors import KubeError
 from navarch.views.leader_pages import LeaderPages, PagesUnavailable
-from navarch.views.published_state import CyclesPage, CycleSummary, Decided, DecisionsPage, StateAddress
+from navarch.views.published_state import CyclesPage, CycleSummary, Decided, DecisionsPage, StateAddress, UsagePage
 from navarch.web.scheduler.metrics_page import SchedulerMetrics, parse_metrics
 
 ASK_SECONDS: Final = 2.0
@@ -38,6 +38,8 @@ class SchedulerLink:
 
     def __init__(self, client: Client, url: str = "", address: StateAddress | None = None) -> None:
         self.on_change: Callable[[], None] = lambda: None
+        self.on_usage: Callable[[UsagePage], None] = lambda page: None
+        """Called with what queues held in the last hour, once for each leader."""
         self.pages = LeaderPages(client, StateAddress() if address is None else address, url)
         self.reason = NOT_ASKED
         self.leader: str | None = None
@@ -48,6 +50,8 @@ class SchedulerLink:
         self._rate: float | None = None
         self._looked_at = -LOOKED_AT_SECONDS
         self._look = asyncio.Event()
+        self._usage_of: str | None = ""
+        """The leader whose usage was read."""
 
     def looked_at(self) -> None:
         """A viewer wants to know."""
@@ -74,10 +78,20 @@ class SchedulerLink:
             cycles = await self.pages.read(CyclesPage)
             decisions = await self.pages.read(DecisionsPage)
             self._cycles, self._decisions, self.reason = cycles.cycles, merged(decisions.decisions), ""
+            await self._read_usage()
         except PagesUnavailable as error:
             self.reason = str(error)
             self._cycles, self._decisions = [], None
         return before != (self.reason, self.leader, self._cycles[:1], self._metrics)
+
+    async def _read_usage(self) -> None:
+        if self.leader == self._usage_of:
+            return
+        self._usage_of = self.leader
+        try:
+            self.on_usage(await self.pages.read(UsagePage))
+        except PagesUnavailable:
+            return  # a scheduler of an earlier version has no such page; usage is then known since the dashboard was started
 
     async def _leader(self) -> str | None:
         try:

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from navarch.model.resources import UNLIMITED, IntArray, unit_of
+from navarch.model.resources import IntArray, unit_of
 from navarch.model.spec import Requests
-
-
-def plain(name: str, amount: float) -> float:
-    """
-    >>> plain("cpu", 1500), plain("nvidia.com/gpu", 8000), plain("memory", 1024)
-    (1.5, 8, 1024)
-    """
-    if unit_of(name) == "milli":
-        amount = amount / 1000
-    return int(amount) if amount == int(amount) else round(amount, 3)
-
-
-def numbers(amounts: Mapping[str, float] | None) -> dict[str, float]:
-    """By name; a resource without limit is left out."""
-    return {name: plain(name, amount) for name, amount in sorted((amounts or {}).items()) if amount < UNLIMITED}
+from navarch.views.quantities import numbers
 
 
 def numbers_of(requests: Requests | None) -> dict[str, float]:

@@ -12,8 +12,9 @@ from navarch.explanation.queues import beyond, lacking, overlap
 from navarch.model.cluster import Cluster
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import IS_ALLOCATED, TaskStatus
+from navarch.views.quantities import numbers, plain
 from navarch.web.cluster.assessment import Assessment
-from navarch.web.tables.amounts import numbers, plain, shown_resources
+from navarch.web.tables.amounts import shown_resources
 from navarch.web.tables.jobs import NUMBER, Row
 
 MOST_QUEUES: Final = 20

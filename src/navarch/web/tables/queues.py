@@ -12,9 +12,10 @@ from navarch.explanation.queues import beyond
 from navarch.model.cluster import Cluster
 from navarch.model.spec import QueueSpec
 from navarch.model.status import IS_ALLOCATED, TaskStatus
+from navarch.views.quantities import numbers
 from navarch.views.queues import QueueRow, queue_rows
 from navarch.web.cluster.assessment import Assessment
-from navarch.web.tables.amounts import numbers, numbers_of
+from navarch.web.tables.amounts import numbers_of
 
 QueueRowDict = dict[str, Any]
 

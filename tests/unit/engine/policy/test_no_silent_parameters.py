@@ -16,7 +16,7 @@ import navarch
 from navarch.engine.arguments import Argument
 from navarch.engine.policy import PolicyError, load
 from navarch.engine.policy.kube_scheduler.configuration import OF_THE_PROCESS
-from navarch.engine.policy.kube_scheduler.default_plugins import ARGS
+from navarch.engine.policy.kube_scheduler.default_plugins import ARGS, DEFAULTS, IMPLEMENTS
 from navarch.engine.policy.scheduler_params import FLAGS, PARAMETERS
 from navarch.engine.policy.schema import Fields, Nested
 from navarch.engine.policy.search_budgets import FIELDS
@@ -246,3 +246,41 @@ def test_plugins_for_groups_are_in_effect_with_gang_scheduling_and_said_not_to_b
         warnings = load({**document, "profiles": [{"plugins": plugins}]}, installed().catalogue(), "p").warnings
         told = [any(name in warning for warning in warnings) for name in names[:2]]
         assert told == [not gangs, not gangs]
+
+
+@pytest.mark.parametrize("star", [False, True])
+@pytest.mark.parametrize(("name", "point"), [(name, point) for name, _ in DEFAULTS for point in ("multiPoint", *IMPLEMENTS[name])])
+def test_a_plugin_that_a_profile_switches_off_is_off_or_said_to_be_on(name: str, point: str, star: bool) -> None:
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    catalogue = installed().catalogue()
+    usual = load(document, catalogue, "p")
+    off = {"disabled": [{"name": "*" if star else name}]}
+    try:
+        policy = load({**document, "profiles": [{"plugins": {point: off}}]}, catalogue, "p")
+    except PolicyError as error:
+        assert "queueSort" in str(error) or "bind" in str(error)
+        return
+    here = [(dict(each.enabled), dict(each.arguments)) for each in policy.plugins if each.name == name]
+    before = [(dict(each.enabled), dict(each.arguments)) for each in usual.plugins if each.name == name]
+    changed = here != before or policy.configurations != usual.configurations
+    assert changed or any(name in warning for warning in policy.warnings)
+
+
+def test_arguments_of_a_plugin_that_does_not_run_are_named() -> None:
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    configs = [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 10}}, {"name": "ImageLocality", "args": {}}]
+    configs.append({"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 3}})
+    profile = {"plugins": {"multiPoint": {"disabled": [{"name": "InterPodAffinity"}]}}, "pluginConfig": configs}
+    warnings = load({**document, "profiles": [profile]}, installed().catalogue(), "p").warnings
+    told = [warning.partition(": ")[2] for warning in warnings]
+    assert told == [
+        "args of Coscheduling have no effect: the profile does not run it",
+        "args of InterPodAffinity have no effect: the profile does not run it",
+    ]
+
+
+def test_a_section_without_effect_is_named() -> None:
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config = {"name": "VolumeBinding", "args": {"shape": [{"utilization": 0, "score": 0}]}}
+    (warning,) = load({**document, "profiles": [{"pluginConfig": [config]}]}, installed().catalogue(), "p").warnings
+    assert "shape of VolumeBindingArgs has no effect" in warning

@@ -18,7 +18,7 @@ from navarch.engine.policy.evictions import KEY as EVICTIONS
 from navarch.engine.policy.evictions import read_evictions
 from navarch.engine.policy.file_form import KUBE_SCHEDULER_GROUP, Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
-from navarch.engine.policy.kube_scheduler.default_plugins import ARGS, FORMS, IMPLEMENTS, POINTS, Form
+from navarch.engine.policy.kube_scheduler.default_plugins import ALWAYS_RUN, ARGS, FORMS, IMPLEMENTS, POINTS, Form
 from navarch.engine.policy.kube_scheduler.extenders import ignored_resources, read_extenders
 from navarch.engine.policy.kube_scheduler.merge import PluginSet, Weighted, merge
 from navarch.engine.policy.point_switches import DEFAULTS
@@ -156,6 +156,7 @@ class _ProfileReader:
         implements = {**IMPLEMENTS, **self._installed()}
         points = merge(sets, implements)
         self._required(points)
+        self._unread(given, sets, points, args)
         self.search["preemption"] = any(name == "DefaultPreemption" for name, _ in points["postFilter"])
         self.search["gangs"] = any(name == "GangScheduling" for name, _ in points["permit"])
         self.search.update(args.get("DefaultPreemption", {}))
@@ -258,6 +259,29 @@ class _ProfileReader:
             self.findings.mistake(path, f"queueSort: found {found}, expected exactly one plugin")
         if not points["bind"]:
             self.findings.mistake(path, "bind: found none, expected at least one plugin")
+
+    def _unread(
+        self,
+        given: Mapping[str, object],
+        sets: Mapping[str, PluginSet],
+        points: Mapping[str, list[Weighted]],
+        args: Mapping[str, Mapping[str, object]],
+    ) -> None:
+        """Name the switches and arguments of the profile that change nothing here."""
+        runs = {point: {name for name, _ in found} for point, found in points.items()}
+        plugins = (*self.path, "plugins")
+        for point, (follows, why) in ALWAYS_RUN.items():
+            off = sets[point].disabled if point in sets else frozenset[str]()
+            here = [name for name, at in IMPLEMENTS.items() if point in at and off & {name, "*"} and name not in BUILT_IN]
+            if kept := [name for name in here if not follows or name in runs[follows]]:
+                self.findings.warn((*plugins, point), f"{', '.join(kept)}: not switched off at {point}, because {why}")
+        if "SchedulingGates" not in runs["preEnqueue"]:
+            self.findings.warn(plugins, f"SchedulingGates: not switched off, because {ALWAYS_RUN['preEnqueue'][1]}")
+        anywhere = set().union(*runs.values())
+        for index, raw in enumerate(self.findings.items((*self.path, "pluginConfig"), given.get("pluginConfig"))):
+            name = raw.get("name") if isinstance(raw, Mapping) else None
+            if isinstance(name, str) and args.get(name) and name not in anywhere:
+                self.findings.warn((*self.path, "pluginConfig", index), f"args of {name} have no effect: the profile does not run it")
 
     def _option(
         self, name: str, points: Mapping[str, list[Weighted]], weights: Mapping[str, int], args: Mapping[str, object]

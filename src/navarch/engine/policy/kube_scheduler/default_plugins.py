@@ -81,6 +81,16 @@ DEFAULTS: tuple[tuple[str, int], ...] = (
     ("NodeDeclaredFeatures", 0),
 )
 
+ALWAYS_RUN: Mapping[str, tuple[str, str]] = {
+    "preEnqueue": ("", "pods with scheduling gates and pods without their claims are never tried"),
+    "preFilter": ("filter", "what a filter prepares belongs to the filter"),
+    "postFilter": ("filter", "claims that hold a pod to nodes without room for it are always released"),
+    "preScore": ("score", "what a score prepares belongs to the score"),
+    "reserve": ("filter", "volumes and devices are always reserved with the decision"),
+    "preBind": ("filter", "volumes and devices are always prepared before the binding"),
+}
+"""Point without a switch of its own -> the point whose switch it follows (empty: none), and why."""
+
 _RESOURCES = Nested("resources", (Argument("name", "str"), Argument("weight", "int", 1, minimum=1)), many=True)
 _SHAPE = (Argument("utilization", "int", 0, minimum=0), Argument("score", "int", 0, minimum=0))
 _TYPES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
@@ -114,7 +124,7 @@ ARGS: Mapping[str, Fields] = {
     ),
     "VolumeBinding": (
         Argument("bindTimeoutSeconds", "int", 600, _VOLUME_TIMEOUT, minimum=0, has_effect=False),
-        Nested("shape", _SHAPE, many=True),
+        Nested("shape", _SHAPE, many=True, no_effect="Kubernetes scores volumes only behind a feature gate"),
     ),
     "DynamicResources": (
         Argument("filterTimeout", "duration", 10.0, "the search for devices has its own bound", has_effect=False),

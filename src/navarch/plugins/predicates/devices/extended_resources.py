@@ -25,8 +25,9 @@ from navarch.model.quantity import QuantityError
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.plugins.predicates.devices.cel.selector import CelError, Device
-from navarch.plugins.predicates.devices.selectors import Selectors
-from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
+from navarch.plugins.predicates.devices.pools import Published, device_pools
+from navarch.plugins.predicates.devices.selectors import SelectorFailure, Selectors
+from navarch.plugins.predicates.nodes.columns import NodeColumns, kept, node_columns
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 MILLI = 1000
@@ -40,6 +41,33 @@ def class_behind(snapshot: Snapshot, resource: str) -> DeviceClassSpec | None:
     if resource.startswith(CLASS_PREFIX):
         return classes.get(("", resource.removeprefix(CLASS_PREFIX)))
     return next((found for found in classes.values() if found.extended_resource == resource), None)
+
+
+def served_by_devices(snapshot: Snapshot) -> dict[int, int]:
+    """Resource column -> devices, in thousandths, that serve the resource on nodes that do not report it themselves."""
+    if DEVICE_CLASS not in snapshot.objects:
+        return {}
+    out: dict[int, int] = {}
+    for dim, name in enumerate(snapshot.resource_names):
+        found = class_behind(snapshot, name)
+        if found is not None:
+            reported = snapshot.nodes.allocatable[dim] > 0
+            out[dim] = MILLI * sum(1 for device in _devices_of(snapshot, found) if not reported[device.nodes].all())
+    return out
+
+
+def _devices_of(snapshot: Snapshot, device_class: DeviceClassSpec) -> list[Published]:
+    """The devices of a class; one that lacks what a selector reads is not of the class. Kept while slices and classes stay."""
+    pools = device_pools(snapshot)
+
+    def passes(device: Published) -> bool:
+        try:
+            return device.passes(device_class.selectors, "")
+        except SelectorFailure:
+            return False
+
+    version = (id(pools), device_class.selectors)
+    return kept(snapshot, ("devices of a class", device_class.name), version, lambda: [d for d in pools.devices if passes(d)])
 
 
 def reachable_from(columns: NodeColumns, slice_: ResourceSliceSpec) -> BoolArray:

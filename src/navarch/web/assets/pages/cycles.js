@@ -32,12 +32,13 @@ function Recent({ cycles }) {
   const most = cycles.reduce((longest, each) => Math.max(longest, each.seconds), 0);
   if (!cycles.length) return html`<section class="panel"><h2>Recent cycles</h2><${Empty}>No cycle has run yet.<//></section>`;
   return html`
-    <div class="panels two">
-      <section class="panel"><h2>Duration of cycles</h2>
+    <div class="panels two even">
+      <section class="panel"><h2>Duration of cycles <span class="note">the last ${plain(cycles.length)}</span></h2>
         <div class="figures"><${Figure} value=${span(quantile(cycles, 0.5))} name="p50" />
-          <${Figure} value=${span(quantile(cycles, 0.99))} name="p99" /><${Figure} value=${plain(cycles.length)} name="cycles" />
+          <${Figure} value=${span(quantile(cycles, 0.99))} name="p99" /><${Figure} value=${span(most)} name="longest" />
+          <${Figure} value=${plain(sum(cycles, "binds"))} name="binds" /><${Figure} value=${plain(sum(cycles, "evictions"))} name="evictions" />
           </div>
-        <${Plot} label="Duration of cycles" series=${series} show=${span} time showX=${clock} height=${170} />
+        <${Plot} label="Duration of cycles" series=${series} show=${span} time showX=${clock} height=${290} />
       </section>
       <section class="panel"><h2>Where the time goes <span class="note">by action and plugin, over these cycles</span></h2>
         <${Table} label="Time by part of the cycle" tall
@@ -97,6 +98,10 @@ function phases(cycles) {
   }
   for (const part of found.values()) part.mean = part.total / cycles.length;
   return [...found.values()].sort((a, b) => b.total - a.total || (a.name < b.name ? -1 : 1));
+}
+
+function sum(cycles, figure) {
+  return cycles.reduce((total, each) => total + (each[figure] ?? 0), 0);
 }
 
 function quantile(cycles, part) {

@@ -3,13 +3,13 @@ import { html, useMemo, useState } from "../core/dom.js";
 import { age, amounts, clock, count, plain } from "../core/format.js";
 import { useResource } from "../core/live.js";
 import { objects } from "../core/rows.js";
-import { Ahead, Blockers, Cause, Changes, NodeReasons, Placements } from "../parts/explanation.js";
-import { Few, NodeLink, QueueLink } from "../parts/names.js";
-import { Empty, Loaded, State } from "../parts/notices.js";
+import { Ahead, Blockers, Cause, CauseText, Caveats, Changes, NodeReasons, Placements } from "../parts/explanation.js";
+import { Few, JobLink, NodeLink, QueueLink } from "../parts/names.js";
+import { Empty, Facts, Loaded, State } from "../parts/notices.js";
 import { Grid } from "../parts/grid.js";
-import { shownName, startText } from "../parts/job_cells.js";
+import { Place, shownName, startText } from "../parts/job_cells.js";
 import { TrialsButton, useTrials } from "../parts/trials.js";
-import { Table } from "../parts/table.js";
+import { Table, num } from "../parts/table.js";
 
 export function JobPage({ parts }) {
   const id = parts.join("/");
@@ -27,29 +27,29 @@ function Job({ data }) {
   const waits = job.state === "waiting" || full?.state === "pending" || full?.state === "impossible";
   return html`
     <${Summary} data=${data} />
-    <div class="panels two">
+    <div class="panels two even">
       ${full && waits && html`
         <section class="panel wide"><h2>Why it waits</h2>
           <div class="stack"><${Cause} explanation=${full} /><${TrialsButton} trials=${trials} text="What would help" /></div>
         </section>
         ${trials.explanation && html`
-          <section class="panel wide"><h2>What would start it <span class="note">each line was tried on a copy of the cluster</span>
+          <section class="panel wide"><h2>What would start it <span class="note">each change was tried on a copy of the cluster</span>
             </h2>
             <${Changes} changes=${full.changes} />
-            ${full.notEstablished?.length > 0 && html`<p class="note">Not established: ${full.notEstablished.join("; ")}</p>`}
+            <${Caveats} explanation=${full} />
           </section>
-          <section class="panel"><h2>What blocks it</h2><${Blockers} blockers=${full.blockers} /></section>`}
+          <section class="panel wide"><h2>What blocks it</h2><${Blockers} blockers=${full.blockers} /></section>`}
         <section class="panel"><h2>Nodes</h2><${NodeReasons} nodes=${full.nodes} /></section>
         <section class="panel"><h2>Order</h2><${Ahead} order=${full.order} /></section>`}
       ${full && !waits && html`
-        <section class="panel wide"><h2>Explanation</h2>
+        <section class="panel wide"><h2>${job.pending ? "Why some of its pods wait" : "How it runs"}</h2>
           <div class="stack">
-            <p class="notice"><b>${full.cause.code}</b>${full.cause.message && `: ${full.cause.message}`}</p>
+            <${CauseText} cause=${full.cause} />
             ${full.placements.length > 0 && html`<${Placements} placements=${full.placements} />`}
             ${trials.explanation ? null : html`<${TrialsButton} trials=${trials} text="Why on these nodes" />`}
           </div>
         </section>`}
-      ${full?.evictions?.length > 0 && html`<section class="panel wide"><h2>Evictions</h2>
+      ${full?.evictions?.length > 0 && html`<section class="panel wide"><h2>What the next cycle evicts</h2>
         <${Evictions} evictions=${full.evictions} /></section>`}
       ${!full && html`<section class="panel wide"><${Empty}>Another scheduler decides for this job, so there is no explanation.<//>
         </section>`}
@@ -60,38 +60,49 @@ function Job({ data }) {
     </div>`;
 }
 
-function summaryText(job) {
-  const pods = `${job.running} running, ${job.pending} pending, needs ${count(job.minMember, "pod")}`;
-  return `phase ${job.phase} · priority ${plain(job.priority)} · created ${age(job.created)} ago · ${pods}`;
-}
-
+// What a reader asks first, as names over values.
 function Summary({ data }) {
   const { job, labels, requests } = data;
   const [open, setOpen] = useState(false);
   const entries = Object.entries(labels ?? {});
+  const waits = job.state === "waiting";
+  const facts = [
+    ["State", html`<${State} value=${job.state} />${job.never && html` <${State} value="never starts" tone="bad" />`}`],
+    ["Queue", html`<${QueueLink} name=${job.queue} />`],
+    ["Pods", podsText(job)],
+    amounts(requests) && ["Asks for", amounts(requests)],
+    waits && !job.never && ["Place", html`<${Place} row=${job} />`],
+    waits && !job.never && ["Starts", html`${startText(job)}${job.startUnknown && html`<span class="second">${job.startUnknown}</span>`}`],
+    ["Age", age(job.created)],
+    ["Priority", plain(job.priority)],
+    ["Phase", job.phase || "–"],
+    ["Kind", job.kind],
+    entries.length > 0 && ["Labels", html`<button type="button" class="link" aria-expanded=${open ? "true" : "false"}
+      onClick=${() => setOpen(!open)}>${open ? "hide" : `show ${entries.length}`}</button>`],
+  ];
   return html`
-    <div class="row">
-      <${State} value=${job.state} />
-      ${job.never && html`<${State} value="never starts" tone="bad" />`}
-      ${job.start && html`<span>starts <b>${startText(job)}</b></span>`}
-      ${job.startUnknown && html`<span class="note">start not known: ${job.startUnknown}</span>`}
-      <span>${job.kind} in queue <${QueueLink} name=${job.queue} /></span>
-      <span class="note">${summaryText(job)}</span>
-      ${amounts(requests) && html`<span class="note">asks for ${amounts(requests)}</span>`}
-      ${entries.length > 0 && html`<button type="button" class="quiet" aria-expanded=${open ? "true" : "false"}
-        onClick=${() => setOpen(!open)}>${count(entries.length, "label")}</button>`}
-    </div>
+    <${Facts} facts=${facts} />
     ${open && html`<dl class="panel">${entries.map(([key, value]) => html`<dt class="mono">${key}</dt>
       <dd class="mono">${value}</dd>`)}</dl>`}`;
 }
 
+function podsText(job) {
+  const parts = [
+    job.running > 0 && `${plain(job.running)} running`,
+    job.pending > 0 && `${plain(job.pending)} pending`,
+    job.succeeded > 0 && `${plain(job.succeeded)} succeeded`,
+    job.failed > 0 && `${plain(job.failed)} failed`,
+  ].filter(Boolean);
+  return `${parts.join(", ") || "none"}; needs ${plain(job.minMember)}`;
+}
+
 const MEMBER_COLUMNS = [
-  { id: "pod", title: "Pod", width: "32%", cell: (row) => row.pod },
+  { id: "pod", title: "Pod", cell: (row) => row.pod },
   { id: "role", title: "Role", width: "14%", minor: true, cell: (row) => row.role || "–" },
   { id: "status", title: "Status", width: "100px", cell: (row) => html`<${State} value=${row.status} />` },
   { id: "node", title: "Node", width: "20%", text: (row) => row.node ?? "", cell: (row) => html`<${NodeLink} name=${row.node} />` },
-  { id: "started", title: "Runs for", width: "84px", num: true, cell: (row) => (row.started && row.status === "Running" ? age(row.started) : "–") },
-  { id: "message", title: "Message", minor: true, cell: (row) => row.message ?? "" },
+  { id: "started", title: "Runs for", width: "84px", num: true, minor: true, cell: (row) => (row.started && row.status === "Running" ? age(row.started) : "–") },
+  { id: "message", title: "Message", width: "30%", minor: true, cell: (row) => row.message ?? "" },
 ];
 
 function Members({ members }) {
@@ -99,7 +110,7 @@ function Members({ members }) {
   const nodes = new Set(rows.map((row) => row.node).filter(Boolean));
   return html`
     <section class="panel wide">
-      <h2>Pods <span class="note">${count(members.total, "pod")} on ${count(nodes.size, "node")}${members.total > rows.length ? `; the first ${rows.length} are listed` : ""}</span>
+      <h2>Pods <span class="note">${count(members.total, "pod")}${nodes.size ? ` on ${count(nodes.size, "node")}` : ", none on a node"}${members.total > rows.length ? `; the first ${rows.length} are listed` : ""}</span>
         </h2>
       ${rows.length === 0 ? html`<${Empty}>It has no pods.<//>` : html`
         <div class=${rows.length > 12 ? "short-grid" : "whole-grid"}>
@@ -124,14 +135,14 @@ function Timeline({ timeline }) {
 function Conditions({ conditions }) {
   if (!conditions?.length) return html`<${Empty}>None.<//>`;
   return html`
-    <${Table} label="Conditions" columns=${["Type", "status", "reason and message"]}>${conditions.map((each) => html`
+    <${Table} label="Conditions" columns=${["Type", "status", "message"]}>${conditions.map((each) => html`
         <tr><td>${each.type}</td><td>${each.status}</td><td class="anywhere">
           <b>${each.reason}</b> ${each.message} <span class="note">${clock(each.time)}</span></td></tr>`)}
       <//>`;
 }
 
 function Events({ events }) {
-  if (events === null || events === undefined) return html`<${Empty}>Events may not be listed here.<//>`;
+  if (events === null || events === undefined) return html`<${Empty}>Events could not be listed.<//>`;
   if (!events.length) return html`<${Empty}>None.<//>`;
   const columns = [{ title: "Time", className: "narrow-column" }, "reason", "objects", "message"];
   return html`
@@ -168,10 +179,17 @@ function withoutPlace(event) {
   return assigned ? { ...event, message: "Successfully assigned to a node" } : event;
 }
 
+// Pods of one job that go by one action for one other job are one line.
 function Evictions({ evictions }) {
+  const groups = new Map();
+  for (const each of evictions) {
+    const key = JSON.stringify([each.action, each.gains, each.message, each.instead]);
+    groups.set(key, { ...each, pods: [...(groups.get(key)?.pods ?? []), each.pod] });
+  }
   return html`
-    <${Table} label="Evictions" columns=${["Pod", "by", "for", "why"]}>${evictions.map((each) => html`
-        <tr><td class="anywhere">${each.pod}</td><td>${each.action}</td><td class="anywhere">${each.gains}</td>
+    <${Table} label="Evictions" columns=${[num("pods"), "names", "by", "for", "why"]}>${[...groups.values()].map((each) => html`
+        <tr><td class="num">${plain(each.pods.length)}</td><td class="anywhere"><${Few} items=${each.pods} most=${3} /></td><td>${each.action}</td>
+          <td class="anywhere"><${JobLink} id=${each.gains} /></td>
           <td class="anywhere">${each.message}
           ${each.instead?.map((other) => html`<div class="note">instead ${other.job}: ${other.allowed ? "possible" : "no"}${other.reason && `, ${other.reason}`}</div>`)}</td>
             </tr>`)}

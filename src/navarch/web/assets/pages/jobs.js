@@ -1,17 +1,17 @@
 // Jobs: a grid of all jobs with filters in the address. What is "mine" the reader says once; it stays in the browser.
 import { html, useMemo, useState } from "../core/dom.js";
-import { age, count, plain } from "../core/format.js";
+import { age, plain } from "../core/format.js";
 import { useTopic } from "../core/live.js";
 import { useNarrow, usePreference } from "../core/preferences.js";
 import { address, setQuery } from "../core/router.js";
 import { objects, overlaid } from "../core/rows.js";
 import { comparison, useStableOrder } from "../core/stable_order.js";
 import { Grid } from "../parts/grid.js";
+import { StateFilter, StartNote } from "../parts/job_summary.js";
 import { Place, causeText, podsLong, podsShort, shownName, startText } from "../parts/job_cells.js";
 import { QueueLink } from "../parts/names.js";
-import { Loaded, State } from "../parts/notices.js";
+import { Empty, Loaded, State } from "../parts/notices.js";
 
-const STATES = ["waiting", "running", "terminating", "succeeded", "failed", "empty"];
 const idOf = (row) => row.id;
 
 const COLUMNS = [
@@ -23,17 +23,17 @@ const COLUMNS = [
   { id: "pods", title: "Pods", width: "62px", num: true, minor: true, text: podsLong, cell: podsShort },
   { id: "gpus", title: "GPU", width: "54px", num: true, sortable: true, minor: true, cell: (row) => (row.gpus ? plain(row.gpus) : "–") },
   { id: "created", title: "Age", width: "76px", num: true, sortable: true, cell: (row) => age(row.created) },
-  { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: (row) => html`<${Place}
+  { id: "place", title: "Place", width: "104px", num: true, sortable: true, cell: (row) => html`<${Place}
     row=${row} />`, text: (row) => row.never },
-  { id: "start", title: "Start", width: "104px", sortable: true, minor: true, text: (row) => row.startUnknown ?? "", cell: startText },
+  { id: "start", title: "Start", width: "112px", sortable: true, minor: true, text: (row) => row.startUnknown ?? "", cell: startText },
   { id: "cause", title: "Why it waits", sortable: true, cell: causeText },
 ];
 
-// On a phone a row has two lines: the cause below the name, the place below the state.
+// On a phone a row has two lines: the cause below the name, the start or the place below the state.
 const NARROW_COLUMNS = [
   { ...COLUMNS[0], width: "auto", cell: (row) => html`${COLUMNS[0].cell(row)}<span class="second">${causeText(row) || row.queue}</span>` },
   { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} />
-    <span class="second">${row.state === "waiting" ? html`<${Place} row=${row} />` : age(row.created)}</span>` },
+    <span class="second">${row.state !== "waiting" ? age(row.created) : row.start ? startText(row) : html`<${Place} row=${row} />`}</span>` },
 ];
 
 const read = ({ columns, total, rows }) => ({ columns, total, rows: new Map(objects(columns, rows).map((row) => [row.id, row])) });
@@ -48,7 +48,7 @@ export function JobsPage({ query }) {
   return html`
     <div class="fill">
       <div class="page-head"><h1 tabindex="-1">Jobs</h1></div>
-      <${Filters} query=${query} mine=${mine} />
+      <${Filters} query=${query} mine=${mine} rows=${source.data?.rows} />
       <${Loaded} source=${source} what="jobs">${(data) => html`<${JobGrid} data=${data} query=${query} />`}<//>
     </div>`;
 }
@@ -56,23 +56,34 @@ export function JobsPage({ query }) {
 function JobGrid({ data, query }) {
   const narrow = useNarrow();
   const [again, setAgain] = useState(0);
-  const accept = useMemo(() => filter(query), [query.state, query.text]);
+  const accept = useMemo(() => withText(query.text), [query.text]);
+  const inState = useMemo(() => (row) => (!query.state || row.state === query.state) && accept(row), [query.state, accept]);
   const sort = { id: (query.sort ?? "").replace(/^-/, ""), descending: (query.sort ?? "").startsWith("-") };
   const compare = useMemo(() => comparison(valueOf(sort.id || "urgency"), sort.descending, idOf), [query.sort]);
   const choice = [query.sort, query.state, query.text, query.queue, query.mine, query.namespace, query.label, again, data.partial].join("\n");
-  const { ordered, moved } = useStableOrder(data.rows, accept, compare, choice);
+  const { ordered, moved } = useStableOrder(data.rows, inState, compare, choice);
   return html`
     <div class="row spread">
-      <span class="note" role="status">${data.partial ? `Loading ${count(data.total, "job")} …` : summary(ordered, data.rows.size)}</span>
+      <${StateFilter} rows=${data.rows} accept=${accept} state=${query.state} partial=${data.partial && data.total} />
       ${moved && html`<button type="button" onClick=${() => setAgain(again + 1)}>Sort again</button>`}
     </div>
-    <${Grid} label="Jobs" columns=${narrow ? NARROW_COLUMNS : COLUMNS} rowHeight=${narrow ? 48 : 28} count=${ordered.length}
-      rowAt=${(i) => ordered[i]} keyOf=${idOf} sort=${sort}
-      onSort=${({ id, descending }) => setQuery({ sort: (descending ? "-" : "") + id })} />`;
+    ${ordered.length === 0 ? html`<${Nothing} all=${data.total} query=${query} />` : html`
+      <${StartNote} rows=${ordered} />
+      <${Grid} label="Jobs" columns=${narrow ? NARROW_COLUMNS : COLUMNS} rowHeight=${narrow ? 48 : 28} count=${ordered.length}
+        rowAt=${(i) => ordered[i]} keyOf=${idOf} sort=${sort}
+        onSort=${({ id, descending }) => setQuery({ sort: (descending ? "-" : "") + id })} />`}`;
 }
 
-function Filters({ query, mine }) {
-  const [asking, setAsking] = useState(false);
+function Nothing({ all, query }) {
+  if (Object.keys(query).length === 0 || all === 0) {
+    return html`<${Empty}>There are no jobs. <code>navarch submit --name train --gpus 1 --image pytorch -- python train.py</code> submits one.<//>`;
+  }
+  return html`<${Empty}>No job matches. <a href="#/jobs">Show all jobs</a><//>`;
+}
+
+function Filters({ query, mine, rows }) {
+  const [asking, setAsking] = useState(query.mine && !mine);
+  const [offered, setOffered] = useState([]);
   const toggle = () => (mine ? setQuery({ mine: query.mine ? "" : "1" }) : setAsking(true));
   const field = (name) => (event) => setQuery({ [name]: event.currentTarget.value });
   return html`
@@ -80,18 +91,13 @@ function Filters({ query, mine }) {
       <button type="button" aria-pressed=${query.mine ? "true" : "false"}
         onClick=${toggle}>${mine ? `Mine (${mine.replace(/^(namespace|label):/, "")})` : "Mine"}</button>
       ${mine && html`<button type="button" class="quiet" onClick=${() => setAsking(!asking)}>Change</button>`}
-      <label class="search">Text <input type="search" value=${query.text ?? ""}
-        onInput=${field("text")} placeholder="name, queue or cause" />
+      <label class="search">Text <input type="search" value=${query.text ?? ""} data-search
+        onInput=${field("text")} placeholder="name, queue or cause" title="The key / leads here" />
         </label>
-      <label class="field">State
-        <select value=${query.state ?? ""} onChange=${field("state")}>
-          <option value="">all</option>
-          ${STATES.map((state) => html`<option value=${state} selected=${query.state === state}>${state}</option>`)}
-        </select>
-      </label>
-      <label class="field">Queue <input type="text" size="12" value=${query.queue ?? ""} onChange=${field("queue")} /></label>
-      <label class="field">Namespace <input type="text" size="12" value=${query.namespace ?? ""} onChange=${field("namespace")} />
-        </label>
+      ${["queue", "namespace"].map((name) => html`<label class="field">${name === "queue" ? "Queue" : "Namespace"}
+        <input type="text" size="12" value=${query[name] ?? ""} onChange=${field(name)} onFocus=${() => setOffered(namesIn(rows, name))}
+          list="offered-names" autocomplete="off" /></label>`)}
+      <datalist id="offered-names">${offered.map((name) => html`<option value=${name} />`)}</datalist>
       <label class="field">Label <input type="text" size="14" value=${query.label ?? ""}
         onChange=${field("label")} placeholder="key=value" />
         </label>
@@ -133,10 +139,19 @@ export function selection(mine) {
   return value ? { [kind]: value } : {};
 }
 
-function filter({ state, text }) {
+function withText(text) {
   const wanted = (text ?? "").toLowerCase();
   const holds = (row) => `${row.id}\n${row.name}\n${row.queue}\n${row.cause}\n${row.never}`.toLowerCase().includes(wanted);
-  return (row) => (!state || row.state === state) && (!wanted || holds(row));
+  return (row) => !wanted || holds(row);
+}
+
+const MOST_OFFERED = 200;
+
+// Names that a field offers while the reader types.
+function namesIn(rows, column) {
+  const found = new Set();
+  for (const row of rows?.values() ?? []) if (row[column]) found.add(row[column]);
+  return [...found].sort().slice(0, MOST_OFFERED);
 }
 
 // Without a chosen order: what waits comes first, by queue and place, then what runs, then what is done; the newest first.
@@ -151,9 +166,4 @@ function valueOf(id) {
   if (id === "place") return (row) => (row.never ? 1e9 : row.place);
   if (id === "id") return shownName;
   return (row) => row[id];
-}
-
-function summary(rows, all) {
-  const tally = (state) => plain(rows.reduce((sum, row) => sum + (row.state === state), 0));
-  return `${count(rows.length, "job")}${rows.length < all ? ` of ${plain(all)}` : ""} · ${tally("waiting")} waiting, ${tally("running")} running`;
 }

@@ -1,14 +1,15 @@
 // One queue: its amounts, how its share came about, what lends and borrows, what waits in it.
 import { html } from "../core/dom.js";
-import { amount, amounts, byResource, plain, resourceName, span } from "../core/format.js";
+import { amount, amounts, byResource, plain, resourceName } from "../core/format.js";
 import { useResource } from "../core/live.js";
 import { address } from "../core/router.js";
 import { Bar } from "../parts/bars.js";
-import { JobLink, QueueLink } from "../parts/names.js";
-import { Empty, Loaded, State } from "../parts/notices.js";
+import { QueueLink } from "../parts/names.js";
+import { Empty, Facts, Loaded, State } from "../parts/notices.js";
 import { QueueBar, QueueKey, queueFigures } from "../parts/queue_bars.js";
 import { Table, bar, num } from "../parts/table.js";
-import { UsageBars, heldOf, useUsage } from "../parts/usage_bars.js";
+import { WaitingJobs } from "../parts/waiting_jobs.js";
+import { UsageBars, knownSpan, useUsage } from "../parts/usage_bars.js";
 
 export function QueuePage({ parts }) {
   const name = parts.join("/");
@@ -17,18 +18,22 @@ export function QueuePage({ parts }) {
   return html`
     <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/queues">Queues</a> / </span>${name}</h1></div>
     <${Loaded} source=${source} what=${`queue ${name}`}>${(data) => html`<${Queue} queue=${data.queue}
-      explanation=${data.explanation} />`}<//>`;
+      explanation=${data.explanation} version=${data.version} />`}<//>`;
 }
 
-function Queue({ queue, explanation }) {
+const SHOWN = 12;
+
+function Queue({ queue, explanation, version }) {
   return html`
-    <div class="row">
-      <${State} value=${queue.state} />
-      ${queue.parent && html`<span>below <${QueueLink} name=${queue.parent} /></span>`}
-      <span class="note">weight ${plain(queue.weight)} · priority ${plain(queue.priority)} · share ${plain(queue.share)}</span>
-      <a href=${address(["jobs"], { queue: queue.name })}>${queue.jobs.waiting} waiting, ${queue.jobs.running} running jobs</a>
-    </div>
-    <div class="panels">
+    <${Facts} facts=${[
+      ["State", html`<${State} value=${queue.state} />`],
+      queue.parent && ["Below", html`<${QueueLink} name=${queue.parent} />`],
+      ["Jobs", html`<a href=${address(["jobs"], { queue: queue.name })}>${plain(queue.jobs.waiting)} waiting, ${plain(queue.jobs.running)} running</a>`],
+      ["Weight", plain(queue.weight)],
+      ["Priority", plain(queue.priority)],
+      ["Share", plain(queue.share)],
+    ]} />
+    <div class="panels two even">
       <${Amounts} queue=${queue} />
       <${OverTime} queue=${queue} />
       ${explanation && html`
@@ -38,8 +43,10 @@ function Queue({ queue, explanation }) {
           ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}
         </section>
         <section class="panel"><h2>Lending and borrowing</h2><${Loans} explanation=${explanation} /></section>
-        <section class="panel"><h2>Waiting jobs <span class="note">in the order in which they are tried</span></h2>
-          <${Waiting} waiting=${explanation.waiting} /></section>`}
+        `}
+      <section class="panel wide"><h2>Waiting jobs <span class="note">in the order in which they are tried</span>
+        ${queue.jobs.waiting > SHOWN && html`<span class="links"><a href=${address(["jobs"], { queue: queue.name, state: "waiting" })}>all</a></span>`}</h2>
+        <${WaitingJobs} query=${{ queue: queue.name, sort: "place", limit: SHOWN }} version=${version} /></section>
     </div>`;
 }
 
@@ -70,25 +77,19 @@ function OverTime({ queue }) {
   const usage = useUsage({ queue: queue.name });
   const rows = (usage?.rows ?? []).filter((row) => row.held.some((value) => value > 0)).sort((a, b) => byResource(a.resource, b.resource));
   return html`
-    <section class="panel wide"><h2>Held over time <span class="note">in the last hour; the line is what it is owed now</span></h2>
-      ${rows.length === 0 ? html`<${Empty}>Nothing was held since the dashboard was started.<//>` : html`
+    <section class="panel wide"><h2>Held over time <span class="note">in the last hour${usage && knownSpan(usage.rows, usage.seconds)}; the line is what it is owed now</span></h2>
+      ${rows.length === 0 ? html`<${Empty}>Nothing was held.<//>` : html`
         <div class="charts">${rows.map((row) => {
           const { due = 0 } = queueFigures(queue, row.resource);
           const most = Math.max(...row.held);
           return html`
             <figure key=${row.resource}>
-              <figcaption><b>${resourceName(row.resource)}</b> <span class="note">now ${amount(row.resource, row.held.at(-1))}, at most ${amount(row.resource, most)}${watched(row.held, usage.seconds)}</span></figcaption>
+              <figcaption><b>${resourceName(row.resource)}</b> <span class="note">now ${amount(row.resource, row.held.at(-1))}, at most ${amount(row.resource, most)}</span></figcaption>
               <${UsageBars} held=${row.held} seconds=${usage.seconds} resource=${row.resource} name=${queue.name} whole=${most}
                 owed=${due <= 2 * most ? due : 0} height=${64} />
             </figure>`;
         })}</div>`}
     </section>`;
-}
-
-// Only where it is less than the whole hour.
-function watched(held, seconds) {
-  const known = held.filter((value) => value !== null).length;
-  return known < held.length ? ` since the dashboard started ${span(known * seconds)} ago` : "";
 }
 
 // What the policy counts as used over time, as a part of the cluster.
@@ -105,11 +106,4 @@ function Loans({ explanation }) {
       ${borrows.map((loan) => html`<li>borrows ${amounts(loan.amounts)} that <${QueueLink} name=${loan.queue} /> is owed</li>`)}
       ${lends.map((loan) => html`<li>is owed ${amounts(loan.amounts)} that <${QueueLink} name=${loan.queue} /> holds</li>`)}
     </ul>`;
-}
-
-function Waiting({ waiting }) {
-  if (!waiting.length) return html`<${Empty}>Nothing waits.<//>`;
-  return html`
-    <${Table} label="Waiting jobs" tall columns=${["Job", num("pods"), "cause"]}>${waiting.map((each) => html`<tr key=${each.job}>
-      <td><${JobLink} id=${each.job} /></td><td class="num">${plain(each.pods)}</td><td>${each.code}</td></tr>`)}<//>`;
 }

@@ -6,7 +6,7 @@ import { address, setQuery } from "../core/router.js";
 import { overlaid } from "../core/rows.js";
 import { QueueBar, QueueKey, barScale, queueFigures } from "../parts/queue_bars.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
-import { UsageBars, heldOf, useUsage } from "../parts/usage_bars.js";
+import { UsageBars, heldOf, knownSpan, useUsage } from "../parts/usage_bars.js";
 
 const nameOf = (row) => row.name;
 const read = (answer) => ({ resources: answer.resources, rows: new Map(answer.rows.map((row) => [row.name, row])) });
@@ -40,7 +40,7 @@ function Tree({ data, query }) {
         <caption class="visually-hidden">Queues with their ${resourceName(resource)}, each below its parent</caption>
         <thead><tr>
           <th scope="col">Queue</th><th scope="col" class="wide-bar">${resourceName(resource)}</th>
-            <th scope="col" class="over-time">last hour</th>
+            <th scope="col" class="over-time" title=${usage ? `Held in the last hour${knownSpan(usage.rows, usage.seconds)}` : ""}>last hour</th>
             <th scope="col" class="num">holds</th><th scope="col" class="num">owed</th>
           <th scope="col" class="num minor">borrowed</th><th scope="col" class="num minor">asks</th><th scope="col" class="num minor">quota</th>
             <th scope="col" class="num minor">guarantee</th>

@@ -9,11 +9,7 @@ export function Cause({ explanation }) {
   const { cause, state, nodes, order } = explanation;
   return html`
     <div class="stack">
-      <p class=${`notice ${state === "impossible" ? "bad" : state === "pending" ? "warn" : ""}`}>
-        <b>${cause.code}</b>${cause.message && `: ${cause.message}`}
-        ${cause.only === true && html`<br />Lifting this alone starts the job.`}
-        ${cause.only === false && html`<br />Lifting this alone does not start the job.`}
-      </p>
+      <${CauseText} cause=${cause} tone=${state === "impossible" ? "bad" : state === "pending" ? "warn" : ""} />
       <dl>
         <dt>Nodes</dt><dd>${count(nodes.feasible, "node")} of ${plain(nodes.total)} would take one of its pods now</dd>
         ${order.queue && html`<dt>Place</dt>
@@ -22,8 +18,17 @@ export function Cause({ explanation }) {
           <dd>${order.startsAlone ? "It starts if no other job waits." : "It does not start even if no other job waits."}</dd>`}
         <${StartTime} explanation=${explanation} />
       </dl>
-      ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}
     </div>`;
+}
+
+// The sentence first; the code, which programs use, stands small behind it.
+export function CauseText({ cause, tone = "" }) {
+  return html`
+    <p class=${`notice cause ${tone}`}>
+      ${cause.message || cause.code}${cause.message && html` <code class="code">${cause.code}</code>`}
+      ${cause.only === true && html`<br />Lifting this alone starts the job.`}
+      ${cause.only === false && html`<br />Lifting this alone does not start the job.`}
+    </p>`;
 }
 
 function placeText({ place, of, queue, overall, overallOf }) {
@@ -51,7 +56,7 @@ export function NodeReasons({ nodes }) {
     <div class="stack">
       ${reasons.length > 0 && html`
         <${Table} label="Why nodes refuse a pod"
-          columns=${["Why nodes refuse a pod", num("nodes")]}>${reasons.map(([text, number]) => html`<tr>
+          columns=${["Why nodes refuse the pod that finds no room", num("nodes")]}>${reasons.map(([text, number]) => html`<tr>
           <td>${text}</td><td class="num">${plain(number)}</td></tr>`)}<//>`}
       ${nodes.clauses?.length > 0 && html`
         <${Table} label="Clauses of the job"
@@ -85,28 +90,44 @@ export function Blockers({ blockers }) {
       })}<//>`;
 }
 
+const SIDES = { user: ["You can change", "Nothing that you can change alone starts it."],
+  admin: ["An administrator can change", "Nothing that was tried of an administrator's changes starts it."] };
+
+// What starts the job stands first. What does not is one line that opens.
 export function Changes({ changes }) {
   if (!changes.length) return html`<${Empty}>No change was found to try.<//>`;
-  return ["user", "admin"].map((by) => {
+  return Object.entries(SIDES).map(([by, [title, none]]) => {
     const own = changes.filter((each) => each.by === by);
+    const helps = own.filter((each) => each.starts);
+    const others = own.filter((each) => !each.starts);
     return own.length > 0 && html`
-      <h3>${by === "user" ? "You can change" : "An administrator can change"}</h3>
-      <${Table} label="Changes that were tried"
-        columns=${[{ title: "starts", className: "narrow-column" }, "change", "price"]}>${own.map((each) => html`
-          <tr><td><${State} value=${each.starts ? "yes" : "no"} tone=${each.starts ? "good" : ""} /></td><td>${each.text}</td><td>
-            <${Price} price=${each.price} starts=${each.starts} /></td></tr>`)}
-        <//>`;
+      <h3>${title}</h3>
+      ${helps.length === 0 ? html`<p>${none}</p>` : html`
+        <${Table} label=${`${title}, and it starts`} columns=${["Change that starts it", "price"]}>${helps.map((each) => html`
+          <tr><td><${State} value="starts" tone="good" /> ${each.text}</td><td><${Price} price=${each.price} /></td></tr>`)}
+        <//>`}
+      ${others.length > 0 && html`<details><summary>${count(others.length, "change")} that ${others.length === 1 ? "does" : "do"} not start it</summary>
+        <ul>${others.map((each) => html`<li>${each.text}</li>`)}</ul></details>`}`;
   });
 }
 
-function Price({ price, starts }) {
+// How the answers were found, for a reader who wants to know.
+export function Caveats({ explanation }) {
+  const { notes = [], notEstablished = [] } = explanation;
+  if (!notes.length && !notEstablished.length) return null;
+  return html`<details><summary>How this was found</summary><ul>
+    ${notEstablished.length > 0 && html`<li>not established: ${notEstablished.join("; ")}</li>`}
+    ${notes.map((note) => html`<li>${note}</li>`)}</ul></details>`;
+}
+
+function Price({ price }) {
   const links = (jobs) => html`<${Few} items=${jobs.map((job) => html`<${JobLink} id=${job} />`)} />`;
   const parts = [
     price.evicts?.length > 0 && html`<div>evicts ${links(price.evicts)}</div>`,
     price.delays?.length > 0 && html`<div>delays ${links(price.delays)}</div>`,
     price.alsoStarts?.length > 0 && html`<div>also starts ${links(price.alsoStarts)}</div>`,
   ].filter(Boolean);
-  return parts.length ? parts : starts ? html`<span class="note">none</span>` : "–";
+  return parts.length ? parts : html`<span class="note">none</span>`;
 }
 
 export function Placements({ placements }) {

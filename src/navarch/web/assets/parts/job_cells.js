@@ -23,16 +23,19 @@ export function Place({ row }) {
   return row.place === null || row.place === undefined ? "–" : `${row.place} of ${row.of}`;
 }
 
-// "in 12m – 1h": half of the chances lie before the first, 90 % before the second.
+// "in 12m – 1h": half of the chances lie before the first, 90 % before the second. The reason stands beside it where it is not known.
 export function startText(row) {
   if (!row.start) return row.startUnknown ? html`<span class="note">unknown</span>` : "–";
-  const [half, most] = row.start.map((value) => Math.max(0, (moment(value).getTime() - Date.now()) / 1000));
-  return `in ${rough(half)} – ${rough(most)}`;
+  const [half, most] = row.start.map((value) => rough((moment(value).getTime() - Date.now()) / 1000));
+  if (most === NOW) return "any moment";
+  return half === most ? `in ${most}` : half === NOW ? `within ${most}` : `in ${half} – ${most}`;
 }
+
+const NOW = "now";
 
 // An estimate has no more than one unit.
 function rough(seconds) {
-  return span(seconds).split(" ")[0];
+  return seconds < 10 ? NOW : span(seconds).split(" ")[0];
 }
 
 // The proof that it never starts says more than the last refusal.

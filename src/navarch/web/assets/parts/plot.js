@@ -22,17 +22,23 @@ function isDark() {
 // series: [{name, times, values}]; show(value) names a value; time: x is a moment in seconds; logX: x is logarithmic.
 export function Plot({ label, series, show, showX, time = false, logX = false, range, height = 220 }) {
   const host = useRef();
+  const told = useRef();
   const theme = useThemeVersion();
   const columns = joined(series);
+  const single = series.length === 1; // one line needs no legend: what the pointer is at stands below
   useEffect(() => {
     if (!columns[0].length) return undefined;
     const ink = themeColour("dim");
     const line = themeColour("line");
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+    const underCursor = ({ cursor: { idx } }, name) => (idx === null || idx === undefined || columns[1][idx] === null
+      ? name : `${(showX ?? show)(columns[0][idx])}: ${show(columns[1][idx])}`);
     const size = () => ({ width: Math.max(host.current?.clientWidth ?? 0, 200), height });
     const drawn = new window.uPlot(
       {
         ...size(),
+        legend: { show: !single },
+        hooks: single ? { setCursor: [(plot) => { told.current.textContent = underCursor(plot, series[0].name); }] } : {},
         series: [
           { label: time ? "time" : "at", value: (_, x) => (x === null || x === undefined ? "" : (showX ?? show)(x)) },
           ...series.map((each, number) => ({
@@ -64,6 +70,7 @@ export function Plot({ label, series, show, showX, time = false, logX = false, r
   return html`
     <figure class="plot" aria-label=${label}>
       <div ref=${host} aria-hidden="true"></div>
+      ${single && html`<p class="note told" ref=${told} aria-hidden="true">${series[0].name}</p>`}
       <div class="visually-hidden"><table>
         <caption>${label}</caption>
         <thead><tr><th scope="col">series</th><th scope="col">first</th><th scope="col">last</th><th scope="col">least</th>

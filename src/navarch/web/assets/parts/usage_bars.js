@@ -1,4 +1,4 @@
-// What queues held over time, as bars, the newest at the right. Loaded again each half minute.
+// What queues held over time, as bars, the newest at the right. Loaded again each half minute. What is not known has no bar.
 import { get } from "../core/api.js";
 import { html, useEffect, useState } from "../core/dom.js";
 import { amount, resourceName, span } from "../core/format.js";
@@ -14,13 +14,22 @@ export function useUsage(query) {
     const abort = new AbortController();
     const load = () => get("usage", query, abort.signal).then(setUsage, () => {}); // an error shows in the page itself
     load();
+    const soon = setTimeout(load, 4000); // what the scheduler knew before comes a moment after the first question
     const timer = setInterval(load, 30_000);
     return () => {
       abort.abort();
+      clearTimeout(soon);
       clearInterval(timer);
     };
   }, [asked]);
   return usage;
+}
+
+// Only where it is less than the whole hour: neither the dashboard nor the scheduler watched longer.
+export function knownSpan(rows, seconds) {
+  const steps = Math.max(0, ...rows.map(({ held }) => held.filter((value) => value !== null).length));
+  const all = rows[0]?.held.length ?? 0;
+  return steps > 0 && steps < all ? `, known for ${span(steps * seconds)}` : "";
 }
 
 export function heldOf(usage, queue, resource) {
