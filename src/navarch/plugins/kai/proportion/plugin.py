@@ -30,7 +30,7 @@ from navarch.plugins.kai.amounts import GPU, RESOURCES, KaiAmounts
 from navarch.plugins.kai.proportion.queue_problems import displaced
 from navarch.plugins.kai.proportion.queue_ranking import LAST, QueueRankKey, rank_key
 from navarch.plugins.kai.proportion.queue_tree import QueueTree, over_capacity
-from navarch.plugins.kai.proportion.reclaim_rules import may_reclaim, may_take, most_taken, worth_reclaiming
+from navarch.plugins.kai.proportion.reclaim_rules import by_queue, favourable, may_reclaim, may_take, most_taken, worth_reclaiming
 from navarch.plugins.kai.proportion.share_division import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
 from navarch.plugins.kai.quota_messages import beyond_share, over_limit, over_quota
 
@@ -254,8 +254,9 @@ class KaiProportion(Plugin):
         row = self.row.get(job.queue.name)
         return None if row is None else self.refusal(job, row, self.amounts.placed(task, node))
 
-    def refusal(self, job: Job, row: int, amount: Floats) -> Reason | None:
-        broken = over_capacity(self.tree, row, amount, job.spec.preemptable)
+    def refusal(self, job: Job, row: int, amount: Floats, *, limits: bool = True) -> Reason | None:
+        """`limits` False: quotas alone are asked."""
+        broken = over_capacity(self.tree, row, amount, job.spec.preemptable, limits=limits)
         if broken is None:
             return None
         queue, tree, worst = self.queues[broken.queue][0].name, self.tree, int(np.argmax(broken.resources))
@@ -287,11 +288,12 @@ class KaiProportion(Plugin):
 
     def may_preempt(self, job: Job, tasks: Sequence[int]) -> Reason | None:
         """Refuses a non-preemptible job above the quota of its queue: evicting inside the queue does not lower what its
-        non-preemptible jobs hold."""
-        if job.spec.preemptable:
+        non-preemptible jobs hold. Limits are not asked here: evicting inside the queue may bring it below them."""
+        row = self.row.get(job.queue.name)
+        if job.spec.preemptable or row is None:
             return None
-        reason = self.chunk_refusal(job, tasks)
-        return reason if reason is not None and reason.code == OVER_QUOTA else None
+        amount = np.sum([self.amounts.at_least(task) for task in tasks], axis=0)
+        return self.refusal(job, row, amount, limits=False)
 
     def _beyond_share(self, job: Job, row: int, amount: Floats) -> Reason:
         tree, queue = self.tree, job.queue.name
@@ -316,12 +318,12 @@ class KaiProportion(Plugin):
     def reclaim_scenario(self, scenario: Scenario) -> bool:
         """Of each job, every task beyond what its parts need goes as a unit of its own; then what they need goes as one unit."""
         moved_free = bool(self.session.policy.param("allowConsolidatingReclaim"))
-        takings: dict[int, list[Floats]] = {}
-        for job, tasks in scenario.victims:
+        takings: list[tuple[int, list[Floats]]] = []
+        for job, tasks in sorted(scenario.victims, key=lambda each: self.row[each[0].queue.name]):
             if len(job.tasks) == 1:
                 if not (moved_free and tasks[0] in scenario.stays):
                     amount = self.amounts.placed(tasks[0], scenario.came_from[tasks[0]])
-                    takings.setdefault(self.row[job.queue.name], []).append(amount)
+                    takings.append((self.row[job.queue.name], [amount]))
                 continue
             core = np.zeros(len(RESOURCES))
             elastic: list[Floats] = []
@@ -342,9 +344,10 @@ class KaiProportion(Plugin):
                     elastic.append(amount)
             units = [*elastic, core] if has_core else elastic
             if units:
-                takings.setdefault(self.row[job.queue.name], []).extend(units)
+                takings.append((self.row[job.queue.name], units))
         queue, required = self.row[scenario.job.queue.name], self.weigh_waiting(scenario.tasks)
-        return may_take(self.before, queue, required, scenario.job.spec.preemptable, list(takings.items()), self.saturation)
+        ordered = by_queue(favourable(self.before, queue, required, takings))
+        return may_take(self.before, queue, required, scenario.job.spec.preemptable, ordered, self.saturation)
 
     def reclaim_bound(self, job: Job, tasks: Sequence[int], victims: Sequence[Job], lacking: IntArray) -> bool:
         """Columns of GPUs count whole ones, so a task holds no less of the shared figure than of any of them."""
