@@ -77,6 +77,8 @@ class EqualTurns:
             return False
         if not self._turns.is_last() or session.job_missing(job) != 1:
             return False
+        if not len(others) and len(self._tasks_of(job)) < 2:
+            return False  # one turn is all there is
         task = self._next_class(job)
         if task is None or not self._may_run(task):
             return False
