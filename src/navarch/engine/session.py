@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -120,7 +121,7 @@ class Session(PluginRunner):
             over = self.nodes.used - self.slack[:, None] > self.nodes.allocatable
             over[PODS] = False
             self.nodes.take_out(np.flatnonzero(over.any(axis=0)))
-        self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
+        self.opening_free_pods: IntArray = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.devices: SharedDevices | None = None
         """Accounts of shared devices, once an action called `share_devices`."""
@@ -141,6 +142,8 @@ class Session(PluginRunner):
         self.queues: dict[str, Queue] = self._queues()
         self._jobs: dict[int, Job | None] = {}
         self._waiting: list[Job] | None = None
+        self._restless: list[Job] | None = None
+        """Jobs whose status may need a write whatever this cycle does."""
         self._classes: dict[Any, TaskClass] = {}
         self._class_of_task: dict[int, TaskClass] = {}
         self._views: dict[int, ClassView] = {}
@@ -245,11 +248,13 @@ class Session(PluginRunner):
         and its phase matches its pods."""
         if self.report_all:
             return self.all_jobs()
-        marks = self.snapshot.jobs.marks
-        restless = marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless
-        if any(plugin.says_scheduled for plugin in self.plugins):
-            restless = restless | marks.unsaid
-        return self._and_changed(restless)
+        if self._restless is None:
+            marks = self.snapshot.jobs.marks
+            restless = marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless
+            if any(plugin.says_scheduled for plugin in self.plugins):
+                restless = restless | marks.unsaid
+            self._restless = self.jobs_at(np.flatnonzero(restless).tolist())
+        return self._and_changed(self._restless)
 
     def jobs_maybe_broken(self) -> list[Job]:
         """Jobs that hold nodes and may be below their minimum or that of a part, by key. Jobs with parts are always included,
@@ -258,10 +263,9 @@ class Session(PluginRunner):
         broken = self.snapshot.jobs.marks.broken.copy()
         owner = tasks.job[tasks.in_part & tasks.alive]
         broken[owner[owner >= 0]] = True
-        return self._and_changed(broken)
+        return self._and_changed(self.jobs_at(np.flatnonzero(broken).tolist()))
 
-    def _and_changed(self, marked: BoolArray) -> list[Job]:
-        jobs = self.jobs_at(np.flatnonzero(marked).tolist())
+    def _and_changed(self, jobs: Sequence[Job]) -> list[Job]:
         changed = (job for job in self.touched_jobs if job.has_news)
         return sorted({job.row: job for job in (*jobs, *changed)}.values(), key=_key)
 
@@ -527,18 +531,15 @@ class Session(PluginRunner):
 
     def _queues(self) -> dict[str, Queue]:
         size, jobs = len(self.snapshot.resource_names), self.snapshot.jobs
-        queues = {name: Queue(i, spec, size) for i, (name, spec) in enumerate(sorted(self.snapshot.queues.items()))}
+        held = jobs.queue_allocated.T.copy()
+        figures = dict(zip(jobs.queue_names, zip(held, held + jobs.queue_pending.T)))
+        specs = sorted(self.snapshot.queues.items())
+        queues = {name: Queue(i, spec, size, *figures.get(name, ())) for i, (name, spec) in enumerate(specs)}
         for queue in queues.values():
             parent = queues.get(queue.spec.parent)
             if parent is not None and parent is not queue:
                 queue.parent = parent
                 parent.children.append(queue)
-        request = jobs.queue_allocated + jobs.queue_pending
-        for number, name in enumerate(jobs.queue_names):
-            found = queues.get(name)
-            if found is not None:
-                found.allocated = jobs.queue_allocated[:, number].copy()
-                found.request = request[:, number].copy()
         return queues
 
     def _shard(self) -> tuple[BoolArray | None, bool]:
@@ -550,11 +551,14 @@ class Session(PluginRunner):
         return np.array([name in own for name in self.nodes.names], dtype=bool), mode == "hard"
 
 
+@lru_cache(maxsize=64)
 def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
     """Differences below the tolerance count as equal: in MiB for bytes, in thousandths otherwise. Pods are exact."""
     units = [max(math.ceil(tolerance * (1 << 20 if in_bytes(name) else 1)) - 1, 0) if tolerance >= 1 else 0 for name in names]
     units[PODS] = 0
-    return np.array(units, dtype=np.int64)
+    found: IntArray = np.array(units, dtype=np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def _key(job: Job) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ class ChangedCluster:
         self._tasks: dict[str, TaskSpec | None] = {}
         self._jobs: dict[str, JobSpec | None] = {}
         self._held: dict[str, bool] = {}
+        self._objects: dict[str, dict[tuple[str, str], Any]] = {}
 
     def put_task(self, task: TaskSpec) -> None:
         self.keep_task(task.uid)
@@ -59,6 +61,11 @@ class ChangedCluster:
             row = self._cluster.jobs.rows.of.get(key)
             self._jobs[key] = None if row is None else self._cluster.jobs.specs[row]
 
+    def keep_objects(self, kind: str) -> None:
+        """Keep the objects of a kind that plugins read as they are."""
+        if kind not in self._objects:
+            self._objects[kind] = dict(self._cluster.objects.get(kind, {}))
+
     def restore(self, restored: Callable[[JobSpec], JobSpec] | None = None) -> None:
         """`restored` makes of a kept job the one that is put."""
         cluster = self._cluster
@@ -74,4 +81,14 @@ class ChangedCluster:
                 cluster.put_job(job if restored is None else restored(job))
         for key, held in self._held.items():
             cluster.jobs.hold(key, held)
-        self._tasks, self._jobs, self._held = {}, {}, {}
+        for kind, before in self._objects.items():
+            self._restore_objects(kind, before)
+        self._tasks, self._jobs, self._held, self._objects = {}, {}, {}, {}
+
+    def _restore_objects(self, kind: str, before: Mapping[tuple[str, str], Any]) -> None:
+        now = dict(self._cluster.objects.get(kind, {}))
+        for (namespace, name), value in before.items():
+            if now.pop((namespace, name), None) is not value:
+                self._cluster.put_object(kind, namespace, name, value)
+        for namespace, name in now:
+            self._cluster.remove_object(kind, namespace, name)
