@@ -24,11 +24,12 @@ format: $(STAMP)
 	$(BIN)/ruff format src tests bench
 	$(BIN)/ruff check --fix src tests bench
 
-# Three workers, on two cores too: most of the suite waits for servers. The tests of a file stay together, so a file starts its server
-# once. FAILED_TESTS names a file that receives the ids of failed tests, one a line (.ci/run reads it); `make test` itself never retries.
+# Four workers, on two cores too: two run suites that wait for servers, and two those that compute (tests/distribution.py). Processes
+# that tests start read compiled modules, also where the environment forbids to write them. FAILED_TESTS names a file that receives the
+# ids of failed tests, one a line (.ci/run reads it); `make test` itself never retries.
 FAILED_TESTS ?=
 test: lint
-	FAILED_TESTS=$(FAILED_TESTS) $(BIN)/pytest -n 3 --dist loadfile -m "not slow"
+	PYTHONDONTWRITEBYTECODE= FAILED_TESTS=$(FAILED_TESTS) $(BIN)/pytest -n 4 --dist loadfile -m "not slow"
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow

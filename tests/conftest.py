@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import distribution
+from xdist.remote import Producer
 
 from navarch.engine.containment.containment import Containment
 
@@ -76,6 +79,25 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_threa
 settings.register_profile("navarch", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("explore", settings.get_profile("navarch"), derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "navarch"))
+
+
+# What is collected lives until the end, hundreds of thousands of recorded objects among it. The collector would visit it again and
+# again: a third of the time of collection, and a part of that of every test.
+gc.disable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    distribution.order(items)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distribution.Distribution | None:
+    return distribution.scheduler(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

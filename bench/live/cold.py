@@ -6,7 +6,6 @@ the CPU of the scheduler until that pod was seen bound. `memory` is the most tha
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import Sequence
@@ -40,13 +39,10 @@ class ColdStart:
 
 async def measure_cold(chosen: Sequence[Contender], nodes: int, pods: int, rounds: int, timeout: float) -> list[ColdStart]:
     rows: list[ColdStart] = []
-    async with measure.server() as server:
-        await measure.prepare(server, nodes)
-        await asyncio.to_thread(running_pods.store, server, nodes, pods)
-        async with Observer(Target.read(server.kubeconfig)) as observer:
-            for number in range(rounds):
-                for contender in chosen:
-                    rows += [await _start(contender, server, observer, nodes, pods, f"first-{number}", timeout)]
+    async with running_pods.full_cluster(nodes, pods) as (server, observer):
+        for number in range(rounds):
+            for contender in chosen:
+                rows += [await _start(contender, server, observer, nodes, pods, f"first-{number}", timeout)]
     return rows
 
 

@@ -6,22 +6,31 @@ Created one by one through the API, a hundred thousand pods and their statuses w
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from tests.envtest.server import KubeApiServer
 
 from bench import cold
-from bench.live import objects
+from bench.live import measure, objects
+from bench.live.observer import Observer
+from bench.live.wire import Target
 
 MANAGED_FIELDS = 20
 """Fields of the status that the kubelet owns, as managedFields lists them."""
 
 
-def store(server: KubeApiServer, nodes: int, pods: int) -> None:
-    """Write that many running pods, spread evenly over nodes that exist."""
-    server.store(_entries(nodes, pods))
+@contextlib.asynccontextmanager
+async def full_cluster(nodes: int, pods: int) -> AsyncIterator[tuple[KubeApiServer, Observer]]:
+    """A server with that many running pods, spread evenly over its nodes, and an observer of its bindings."""
+    async with measure.server() as server:
+        await measure.prepare(server, nodes)
+        await asyncio.to_thread(server.store, _entries(nodes, pods))
+        async with Observer(Target.read(server.kubeconfig)) as observer:
+            yield server, observer
 
 
 def _entries(nodes: int, pods: int) -> Iterator[tuple[str, bytes]]:

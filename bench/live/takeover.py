@@ -50,15 +50,12 @@ async def measure_takeovers(
     chosen: Sequence[Contender], nodes: int, pods: int, rate: float, rounds: int, timeout: float
 ) -> list[Takeover]:
     rows = []
-    async with measure.server() as server:
-        await measure.prepare(server, nodes)
-        await asyncio.to_thread(running_pods.store, server, nodes, pods)
-        async with Observer(Target.read(server.kubeconfig)) as observer:
-            for number in range(rounds):
-                for contender in chosen:
-                    for end in ENDS:
-                        trial = _Trial(contender, server, observer, f"{end}-{number}-{contender.name}", rate, timeout)
-                        rows.append(await trial.run(end, nodes, pods))
+    async with running_pods.full_cluster(nodes, pods) as (server, observer):
+        for number in range(rounds):
+            for contender in chosen:
+                for end in ENDS:
+                    trial = _Trial(contender, server, observer, f"{end}-{number}-{contender.name}", rate, timeout)
+                    rows.append(await trial.run(end, nodes, pods))
     return rows
 
 

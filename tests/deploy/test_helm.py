@@ -187,7 +187,7 @@ def test_values_reach_the_command_line() -> None:
     assert deployment["replicas"] == 3
     assert container["image"] == "r/n:v9"
     names = ["--scheduler-name=navarch", "--scheduler-name=volcano"]
-    assert container["args"] == ["run", *names, "--policy=/etc/navarch/policy.yaml"]
+    assert container["args"] == ["run", "--crash-dir=/var/lib/navarch", *names, "--policy=/etc/navarch/policy.yaml"]
     assert rendered["ConfigMap/navarch-policy"]["data"] == {"policy.yaml": "actions: x"}
     assert "ServiceMonitor/navarch" not in rendered
     assert "ServiceMonitor/navarch" in render("serviceMonitor.enabled=true")
@@ -221,7 +221,11 @@ def test_every_value_reaches_its_place(tmp_path: Path) -> None:
     }
     assert container["resources"] == EVERYTHING["resources"]
     assert container["args"][-2:] == EVERYTHING["extraArgs"]
-    assert [each["name"] for each in pod["volumes"]] == [each["name"] for each in container["volumeMounts"]] == ["policy", "cycles"]
+    assert (
+        [each["name"] for each in pod["volumes"]]
+        == [each["name"] for each in container["volumeMounts"]]
+        == ["crashes", "policy", "cycles"]
+    )
     monitor = found["ServiceMonitor"]
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     assert monitor["spec"]["endpoints"] == [{"port": "http", "path": "/metrics", "interval": "30s"}]
@@ -283,7 +287,7 @@ def test_an_api_server_takes_it_beside_another_release_and_gives_everything_back
     done("upgrade", "navarch", str(CHART), "--reset-values", "--set=replicas=4", "--set=web.enabled=true")
     deployment = server.request("GET", "/apis/apps/v1/namespaces/chart/deployments/navarch")
     assert deployment["spec"]["replicas"] == 4
-    assert deployment["spec"]["template"]["spec"]["containers"][0]["args"] == ["run"]
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["args"] == ["run", "--crash-dir=/var/lib/navarch"]
     assert there("navarch") == first - {"ConfigMap/navarch-policy"}
     for release in ("navarch", "pool-b"):
         done("uninstall", release)

@@ -98,7 +98,7 @@ def test_the_name_is_everywhere_that_one_object_points_at_another() -> None:
             assert [subject["name"] for subject in item["subjects"]] == ["system:authenticated" if reader else "pool-b"]
     deployment = next(item for item in objects if item["kind"] == "Deployment")["spec"]["template"]
     assert deployment["spec"]["serviceAccountName"] == deployment["metadata"]["labels"]["app.kubernetes.io/instance"] == "pool-b"
-    assert deployment["spec"]["containers"][0]["args"] == ["run", "--lock-name=pool-b"]
+    assert deployment["spec"]["containers"][0]["args"] == ["run", "--crash-dir=/var/lib/navarch", "--lock-name=pool-b"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,12 @@ def test_options_of_run_are_handed_on() -> None:
     options = ["--log-format=json", "--plugin-dir=/a/folder/of/the/image", "--dry-run"]
     printed = CliRunner().invoke(install, ["--print", "--scheduler-name", "a", "--", *options])
     deployment = next(item for item in yaml.safe_load_all(printed.output) if item["kind"] == "Deployment")
-    assert deployment["spec"]["template"]["spec"]["containers"][0]["args"] == ["run", "--scheduler-name=a", *options]
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["args"] == [
+        "run",
+        "--crash-dir=/var/lib/navarch",
+        "--scheduler-name=a",
+        *options,
+    ]
 
 
 @pytest.mark.live

@@ -232,7 +232,12 @@ def test_print_shows_every_object_with_the_choices_filled_in(tmp_path: Path) -> 
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     assert deployment["spec"]["replicas"] == 3
     assert container["image"] == "r/n:1"
-    assert container["args"] == ["run", "--scheduler-name=volcano", "--policy=/etc/navarch/policy.yaml"]
+    assert container["args"] == [
+        "run",
+        "--crash-dir=/var/lib/navarch",
+        "--scheduler-name=volcano",
+        "--policy=/etc/navarch/policy.yaml",
+    ]
     assert objects[kinds.index("ConfigMap")]["data"] == {"policy.yaml": 'actions: "enqueue, allocate"\n'}
     assert {item["metadata"].get("namespace", "batch") for item in objects} == {"batch"}
     subjects = [subject for item in objects for subject in item.get("subjects", ())]

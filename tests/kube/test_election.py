@@ -393,6 +393,23 @@ async def test_a_lease_is_written_over_what_was_read_last(api: SmallApi, client:
     assert api.requests[-1].method == "POST"
 
 
+@pytest.mark.looptime(False)
+async def test_an_annotation_gives_the_lease_back_for_a_holder_that_is_gone(api: SmallApi, client: Client) -> None:
+    lock = ApiLeaseLock(client, "kube-system", "navarch")
+    await lock.annotate("k", "v")
+    assert [request.method for request in api.requests] == ["GET"], "there is no Lease yet"
+    stored = {"metadata": {"name": "navarch", "resourceVersion": "9", "annotations": {"a": "b"}}, "spec": {"holderIdentity": "old"}}
+    conflict = {"kind": "Status", "status": "Failure", "reason": "Conflict", "code": 409}
+    api.script.extend([(200, {}, stored), (409, {}, conflict), (200, {}, stored), (200, {}, stored)])
+    await lock.annotate("k", "v", gone="old")
+    sent = json.loads(api.bodies[-1])
+    assert (sent["metadata"]["annotations"], sent["spec"]["holderIdentity"]) == ({"a": "b", "k": "v"}, "")
+    api.script.extend([(200, {}, stored), (200, {}, stored)])
+    await lock.annotate("k", "w", gone="another")
+    assert json.loads(api.bodies[-1])["spec"]["holderIdentity"] == "old"
+    assert lock.annotations == {}, "an elector sees only what it has read itself"
+
+
 async def test_a_process_whose_work_hangs_does_not_renew_and_another_leads() -> None:
     lease, hangs = SharedLease(), [False]
     a, b = Replica(lease, "a", 1, alive=lambda: not hangs[0]), Replica(lease, "b", 2)

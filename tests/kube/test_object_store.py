@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.worlds.kube.watching import Metadata, Pod, Recorder
@@ -27,13 +29,13 @@ class Cluster:
         old = self.objects.get(name)
         uid = f"{name}-{self.version}" if old is None or fresh else old.metadata.uid or ""
         version = str(self.version)
-        kind = "MODIFIED" if old is not None and not fresh else "ADDED"
+        kind: Literal["MODIFIED", "ADDED"] = "MODIFIED" if old is not None and not fresh else "ADDED"
         if bad:
             event: Change[Pod] | BadObject = BadObject(kind, ObjectMetadata(name, "d", uid, version), ValueError("bad"))
             self.objects[name] = BadObject("ADDED", ObjectMetadata(name, "d", uid, version), ValueError("bad"))
         else:
             pod = Pod(Metadata(name, "d", uid, version))
-            event, self.objects[name] = Change(kind, pod), pod  # type: ignore[arg-type]
+            event, self.objects[name] = Change(kind, pod), pod
         return event
 
     def delete(self, name: str) -> Change[Pod] | BadObject:

@@ -14,6 +14,12 @@ from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import ApiError, Forbidden
 
 
+@pytest.fixture(autouse=True)
+def frequent_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a leader checks once a second it checks ten times here: many tests wait for it."""
+    monkeypatch.setattr("navarch.live.ops.periodic_tasks.PERIOD", 0.1)
+
+
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[ApiServer]:
     """The embedded API server, with its faults on demand."""

@@ -123,9 +123,13 @@ async def test_two_schedulers_decide_at_the_same_instant(any_world: World, names
 
     (world.folder / "packing.yaml").write_text(PACKING)
     # One spreads and one packs, so that they disagree about every pod.
-    first = await world.process("--no-leader-elect", f"--scheduler-name={names[0]}", name="first")
+    first = await world.process("--no-leader-elect", "--cycle-timeout=0", f"--scheduler-name={names[0]}", name="first")
     second = await world.process(
-        "--no-leader-elect", f"--scheduler-name={names[-1]}", f"--policy={world.folder / 'packing.yaml'}", name="second"
+        "--no-leader-elect",
+        "--cycle-timeout=0",
+        f"--scheduler-name={names[-1]}",
+        f"--policy={world.folder / 'packing.yaml'}",
+        name="second",
     )
     try:
         async with kubelets(world, history) as room:

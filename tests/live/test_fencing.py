@@ -31,8 +31,9 @@ pytestmark = pytest.mark.live
 GANGS = [(f"gang{i}-", 4) for i in range(10)]
 SINGLES = 200
 EVERYTHING = 4 * len(GANGS) + SINGLES
-LEASE = ("--lock-namespace=default", "--lease-duration=12", "--renew-deadline=9", "--retry-period=0.3")
-"""As short as a busy machine allows: a slow leader must not lose it, and tests wait for its end."""
+LEASE = ("--lock-namespace=default", "--lease-duration=12", "--renew-deadline=9", "--retry-period=0.3", "--cycle-timeout=0")
+"""As short as a busy machine allows: a slow leader must not lose it, and tests wait for its end. No process guard ends a
+process that was stopped for long."""
 PATIENT = LeaseOptions(leader_elect=True, lock_namespace="default", lease_duration=300.0, renew_deadline=200.0)
 """A lease that no slow machine loses."""
 

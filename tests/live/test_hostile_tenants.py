@@ -1,7 +1,7 @@
 """Two replicas beside tenants that would stop a careless scheduler: both stay, and the pods of others are bound by either of them.
 
 The replicas are processes of their own, because one of the traps hangs: hostile device claims, objects that are not UTF-8, a rule that
-raises on one job, and a rule that does not return from another one.
+raises on one job, a rule that does not return from another one, and a rule whose call into C holds the interpreter.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ tiers:
 - plugins: [{name: predicates}, {name: nodeorder}]
 """
 PLUGIN = '''
+import re
 from pathlib import Path
 from navarch.engine.plugin import Plugin
 
 class Trap(Plugin):
-    """Raises on one job and hangs on another one while a file exists"""
+    """Raises on one job, hangs on another one while a file exists, and holds the interpreter on a third one"""
 
     name = "trap"
 
@@ -47,6 +48,8 @@ class Trap(Plugin):
             Path("{folder}/reached").touch()
             while Path("{folder}/hold").exists():
                 pass
+        if job.key.endswith("/holds"):
+            re.match("(a+)+$", "a" * 60 + "!")
         return 0
 '''
 
@@ -59,6 +62,7 @@ class Replicas:
         self.hold, self.reached = world.folder / "hold", world.folder / "reached"
         self.processes: dict[str, asyncio.subprocess.Process] = {}
         self._ports = dict.fromkeys(("one", "two"), 0)
+        self._shared: tuple[str, ...] = ()
 
     async def start(self, *arguments: str) -> None:
         plugins = self.world.folder / "plugins"
@@ -66,13 +70,18 @@ class Replicas:
         (plugins / "trap.py").write_text(PLUGIN.replace("{folder}", str(self.world.folder)))
         policy = self.world.folder / "policy.yaml"
         policy.write_text(POLICY)
-        shared = (f"--policy={policy}", f"--plugin-dir={plugins}", f"--lock-namespace={self.world.namespace}", *arguments)
+        self._shared = (f"--policy={policy}", f"--plugin-dir={plugins}", f"--lock-namespace={self.world.namespace}", *arguments)
         for name in self._ports:
             with held_port() as port:
                 self._ports[name] = port
-            self.processes[name] = await self.world.process(f"--listen=127.0.0.1:{port}", *shared, name=name)
+            await self.start_one(name)
         for name in self._ports:
             await self.world.eventually(lambda name=name: self.page(name, "/readyz"), lambda answer: answer[0] == 200)
+
+    async def start_one(self, name: str) -> None:
+        """As kubelet starts a container, for the first time or again."""
+        own = (f"--listen=127.0.0.1:{self._ports[name]}", f"--crash-dir={self.world.folder / name}")
+        self.processes[name] = await self.world.process(*own, *self._shared, name=name)
 
     async def page(self, name: str, path: str) -> tuple[int, str]:
         """Status and text; 0 while nothing answers."""
@@ -179,4 +188,41 @@ async def test_a_rule_that_hangs_stops_neither_livez_nor_the_lease(world: World)
         assert history.bound() == []
         Path(both.hold).unlink()
         await history.until_bound(1)
+    assert history.broken == []
+
+
+@pytest.mark.parametrize("any_world", ["kube-apiserver"], indirect=True)
+async def test_a_call_that_holds_the_interpreter_costs_one_process_and_no_other_job(any_world: World) -> None:
+    """The process ends. The one that kubelet starts instead sets the job aside, and so does the replica that leads meanwhile."""
+    world = any_world
+    await world.node(f"n-{world.namespace}", cpu="32")
+    history = await world.watch()
+    async with replicas(world, "--cycle-timeout=1", "--lease-duration=3600", "--renew-deadline=1800", "--retry-period=0.2") as both:
+        leader = await world.eventually(both.leading, bool)
+        (standby,) = both.processes.keys() - {leader}
+        await world.gang("holds", 1)
+        assert await both.processes[leader].wait() == signal.SIGPROF, world.log_of(leader).read_text()[-2000:]
+        for i in range(3):
+            await world.pod(f"good-{i}")
+        await both.start_one(leader)
+        await history.until_bound(3)
+        assert "holds, which is set aside" in world.log_of(leader).read_text()
+        assert "trap.py:" in world.log_of(leader).read_text(), "the traceback has the line of the rule"
+        told = await world.eventually(lambda: world.events("holds-0"), bool)
+        assert any("trap.py:" in note and "the process was ended" in note for _, _, note in told)
+        now = await world.eventually(both.leading, bool)
+        assert now == standby, "the lease was given back, and the other replica had read the cluster already"
+        page = (await both.page(now, "/metrics"))[1]
+        assert 'navarch_job_failures_total{where="trap.py:' in page
+        assert "1 job is set aside: trap.py:" in (await both.page(now, "/readyz"))[1]
+        assert both.processes[standby].returncode is None, world.log_of(standby).read_text()[-2000:]
+
+        # The process that was ended has read its own crash folder: it does not try the job either when it leads again.
+        await end(both.processes[standby], signal.SIGTERM)
+        for i in range(3, 6):
+            await world.pod(f"good-{i}")
+        await history.until_bound(6)
+        assert await world.eventually(both.leading, bool) == leader
+        assert both.processes[leader].returncode is None, world.log_of(leader).read_text()[-2000:]
+    assert history.bound() == [f"{world.namespace}/good-{i}" for i in range(6)]
     assert history.broken == []

@@ -53,7 +53,9 @@ async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> No
         assert again["note"] == event["note"] and again["metadata"]["name"] != event["metadata"]["name"]
 
 
-async def test_a_pod_that_got_its_node_meanwhile_is_not_told_that_it_has_none(any_world: World) -> None:
+async def test_a_pod_that_got_its_node_meanwhile_is_not_told_that_it_has_none(
+    any_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Bindings go before everything else: here one overtakes the words that its pod waits in vain."""
     world = any_world
     await world.node(f"n-{world.namespace}", cpu="1")
@@ -67,12 +69,12 @@ async def test_a_pod_that_got_its_node_meanwhile_is_not_told_that_it_has_none(an
             else:
                 submit(write, done)
 
-        scheduler.pool.submit = overtaken  # type: ignore[method-assign]
+        monkeypatch.setattr(scheduler.pool, "submit", overtaken)
         await world.pod("large", cpu="4")
         await world.eventually(lambda: asyncio.sleep(0, held), bool)
         await world.node(f"m-{world.namespace}", cpu="4")
         await history.until_bound(1)
-        scheduler.pool.submit = submit  # type: ignore[method-assign]
+        monkeypatch.setattr(scheduler.pool, "submit", submit)
         for write, done in held:
             submit(write, done)
         await world.eventually(lambda: asyncio.sleep(0, len(scheduler.pod_statuses.outbox)), lambda left: left == 0)

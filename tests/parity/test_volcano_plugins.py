@@ -1,8 +1,7 @@
 """Recorded cycles of Volcano with one of its rarer plugins, decided by Navarch under `compat: volcano`.
 
 Three tests a case: the decision with everything that it carries (PodGroups, CPU ids, annotations written with the bind), the answers
-of the plugin alone at the start of the cycle, and the answers of the whole configuration. A case whose plugin is not installed is
-skipped by the plugin's name.
+of the plugin alone at the start of the cycle, and the answers of the whole configuration.
 """
 
 from __future__ import annotations
@@ -17,20 +16,17 @@ from tests.parity.volcano_probes import check_probe, plugin_alone, session_of
 
 from navarch.installed import installed
 
-INSTALLED = installed().catalogue().plugins
-
 
 def cases(field: str = "allowed") -> list[Any]:
     """One parameter for each case that has this recorded answer. Those of the extender need a server: `test_volcano_extender`."""
     every = [each for each in cases_of("volcano-plugins") if each[0] != "extender-protocol"]
     found = [(file, number, case) for file, number, case in every if case["expect"].get(field)]
-    return [_parameter(file, number, case) for file, number, case in found] or [skipped({}, id="volcano-plugins")]
+    parameters = [pytest.param(case, id=f"{file}-{number}-{case['name']}") for file, number, case in found]
+    return parameters or [skipped({}, id="volcano-plugins")]
 
 
-def _parameter(file: str, number: int, case: Case) -> Any:
-    plugin = PLUGIN_OF[file]
-    absent = [] if plugin in INSTALLED else [pytest.mark.skip(reason=f"plugin {plugin} is not installed")]
-    return pytest.param(case, id=f"{file}-{number}-{case['name']}", marks=absent)
+def test_every_recorded_plugin_is_installed() -> None:
+    assert set(PLUGIN_OF.values()) <= set(installed().catalogue().plugins)
 
 
 @pytest.mark.parametrize("case", cases())

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.worlds.random_kai_clusters import kai_world
@@ -105,6 +105,7 @@ def without(objects: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", CHOICES)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**9), nth=st.integers(0, 60))
 def test_others_are_decided_as_without_the_job(name: str, seed: int, nth: int) -> None:
     world = World(seed)
@@ -126,6 +127,7 @@ def test_others_are_decided_as_without_the_job(name: str, seed: int, nth: int) -
 
 
 @pytest.mark.parametrize("compat", ["strict", "kai"])
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), nth=st.integers(0, 60))
 def test_others_are_decided_as_without_the_job_in_a_tree_of_queues(compat: str, seed: int, nth: int) -> None:
     chosen, registry = load({**PRESETS["kai"], "compat": compat}, installed().catalogue(), "test"), installed()
@@ -177,6 +179,7 @@ class Labels(dict[str, str]):
 
 
 @pytest.mark.parametrize("name", CHOICES)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**9), nth=st.integers(0, 8))
 def test_others_are_decided_as_without_the_node(name: str, seed: int, nth: int) -> None:
     registry = installed()

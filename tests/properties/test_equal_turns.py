@@ -89,7 +89,7 @@ def decided(seed: int, policy: str, *, plain: bool) -> tuple[list[object], ...]:
     return list(record.binds), list(record.evictions), list(record.nominations), list(record.jobs), list(record.tried)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SEEDS, st.sampled_from(sorted(POLICIES)))
 def test_a_cycle_decides_the_same_with_plain_turns(seed: int, policy: str) -> None:
     assert decided(seed, policy, plain=False) == decided(seed, policy, plain=True)

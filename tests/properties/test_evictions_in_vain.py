@@ -21,7 +21,7 @@ from navarch.simulator.jobs import PodSet, TraceJob
 from navarch.simulator.progress import SimulatedJob
 from navarch.simulator.simulation import Simulation
 
-SEEDS = range(10)
+SEEDS = range(7)
 
 
 class Watch:

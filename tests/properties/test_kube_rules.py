@@ -32,7 +32,7 @@ for kind, weight in WEIGHTS.items():
     PLUGINS[kind.__name__]["weight"] = weight
 
 seeds = st.integers(0, 2**64 - 1)
-many = settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def slow(case: dict[str, Any]) -> SlowCluster:

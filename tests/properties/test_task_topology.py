@@ -75,7 +75,9 @@ def test_scores_and_order_follow_placements(seed: int, compat: str) -> None:
     draw = Random(seed)
     group, pods = drawn(seed)
     session = session_of(group, pods, compat)
-    if not session.plugins[0].task_order_moves(job_of(session, "j")):  # type: ignore[attr-defined]
+    plugin = session.plugins[0]
+    assert isinstance(plugin, TaskTopology)
+    if not plugin.task_order_moves(job_of(session, "j")):
         assert not (group.near or group.apart or group.order) or all(pod.node for pod in pods), group
         return
     now = {pod.name: pod.node for pod in pods if pod.node}

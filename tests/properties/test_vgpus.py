@@ -76,7 +76,9 @@ def test_cards_follow_placements(seed: int, policy: str, compat: str) -> None:
     nodes, pods = drawn(seed)
     session = session_of(nodes, pods, policy, compat)
     if not strict:
-        session.plugins[0].reserves = True  # type: ignore[attr-defined]
+        plugin = session.plugins[0]
+        assert isinstance(plugin, DeviceShare)
+        plugin.reserves = True
     job = job_of(session, "j")
     rows = {session.task(row).name: row for row in job.tasks}
     check(session, nodes, pods, policy, strict=strict)

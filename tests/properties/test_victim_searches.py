@@ -33,7 +33,7 @@ def decided(world: KaiWorld, policy: Policy, *, plain: bool) -> tuple[list[objec
     return list(record.binds), list(record.evictions), list(record.nominations), list(record.jobs)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(SEEDS, st.sampled_from((0.0, 0.0, 0.25)), st.sampled_from(sorted(POLICIES)))
 def test_a_walk_with_shortcuts_decides_as_the_plain_one(seed: int, sharing: float, policy: str) -> None:
     fast, slow = (decided(kai_world(seed, sharing), POLICIES[policy], plain=plain) for plain in (False, True))
@@ -76,7 +76,7 @@ def nobody_in_vain(world: KaiWorld) -> int:
     return looked_at
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(SEEDS)
 def test_a_strict_search_evicts_nothing_in_vain(seed: int) -> None:
     nobody_in_vain(kai_world(seed))

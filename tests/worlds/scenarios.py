@@ -41,14 +41,16 @@ COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
 UPSTREAM = "scheduling.k8s.io/"
 
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FOLDER = Path(__file__).parents[1] / "scenarios"
 """The YAML files of all scenarios."""
 
 
 def scenarios() -> list[tuple[str, dict[str, Any]]]:
-    out = []
+    out: list[tuple[str, dict[str, Any]]] = []
     for path in sorted(FOLDER.glob("*.yaml")):
-        out += [(f"{path.stem}: {scenario['name']}", scenario) for scenario in yaml.safe_load(path.read_text(encoding="utf-8"))]
+        found = yaml.load(path.read_text(encoding="utf-8"), LOADER)
+        out += [(f"{path.stem}: {scenario['name']}", scenario) for scenario in found]
     return out
 
 

@@ -96,6 +96,7 @@ class Allocate(Action):
                 turns.again(best.queue)
                 continue
             session.placing = best
+            session.start_turn(best)
             if together is not None and together.take(best, jobs[best.queue.name]):
                 session.placing = None
                 turns.again(best.queue)

@@ -37,12 +37,13 @@ class Backfill(Action):
             jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         queues, out = QueueHeap(session, (session.queues[name] for name in jobs)), []
         while (queue := queues.pop()) is not None:
-            while (job := jobs[queue.name].pop()) is not None:  # type: ignore[assignment]
-                out += [(job, task) for task in session.sorted_tasks(waiting_tasks(session, job, best_effort=True))]
+            while (following := jobs[queue.name].pop()) is not None:
+                out += [(following, task) for task in session.sorted_tasks(waiting_tasks(session, following, best_effort=True))]
         return out
 
     def _place(self, job: Job, row: int) -> None:
         session = self.session
+        session.start_turn(job)
         task = session.class_of(row)
         refusal = session.pre_predicate(task)
         if refusal is not None:

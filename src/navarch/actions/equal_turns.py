@@ -1,14 +1,14 @@
-"""Turns in one step: equal jobs at the head of the only queue that waits get one task each, or one job gets several tasks.
+"""Turns in one step: the jobs at the head of the only queue that waits get one task each, or one job gets several tasks.
 
 A ready job returns for one task a turn. With thousands of elastic jobs most of a cycle is such turns, although their outcome is
-known: jobs whose keys in the plugins' order are equal go by age, and each falls behind the others once it holds more; a job whose key
-does not change is first again. This module takes all turns of such a run together: one question to the queue, one choice of nodes
-(`ClassView.choose`, `placement/mixed_run` equal placing tasks one by one), one move of the nodes' figures.
+known: a job that holds more falls behind, by as much as the last job of its kind did, and the jobs in front of that place come before
+it again; a job whose key does not change is first again. This module takes all turns of such a run together: one question to the
+queue, one choice of nodes (`ClassView.choose`, `placement/mixed_run` equal placing tasks one by one), one move of the nodes' figures.
 
 Nothing is assumed about the run beforehand. It is placed on a statement, then the keys, the readiness and the queue are asked as after
-the last of its turns. If the plain order of turns would have been another one, the statement is discarded, and the first job gets a
-plain turn. Answers after the last turn tell those in between where plugins say `turns_in_one_step`: a job's key depends on that job
-alone and does not fall while the job grows, a ready job stays ready, and an overused queue stays overused.
+the last of its turns. Turns that the plain order would not have taken in this place are undone. Answers after the last turn tell those
+in between where plugins say `turns_in_one_step`: a job's key depends on that job alone and does not fall while the job grows, a ready
+job stays ready, and an overused queue stays overused.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class EqualTurns:
         self._unmixed = 0
         """Rounds until classes are mixed again, after runs that were not worth it."""
         self._pause_mixing = 1
+        self._steps: dict[int, tuple[float, ...]] = {}
+        """Class -> by how much the key of a job rose with a task of the class, the last time."""
         self._mixing: dict[int, bool] = {}
         """Class -> whether it may be placed between tasks of other classes."""
         limits: list[Any] = [*session.implementing(Allocatable)]
@@ -75,6 +77,8 @@ class EqualTurns:
             return False
         if not self._turns.is_last() or session.job_missing(job) != 1:
             return False
+        if not len(others) and len(self._tasks_of(job)) < 2:
+            return False  # one turn is all there is
         task = self._next_class(job)
         if task is None or not self._may_run(task):
             return False
@@ -103,20 +107,26 @@ class EqualTurns:
         return None if not tasks or self._session.task(tasks[-1]).nominated_node else self._session.class_of(tasks[-1])
 
     def _go_round(self, first: Job, others: JobHeap, task: TaskClass) -> bool:
-        """The first job and those behind it with equal keys: one task each. Their tasks are of one class, or of classes that mix."""
-        session, common = self._session, others.popped[:_TIE_BREAK]
+        """The first job and those behind it, one task each, up to the place to which one of them is expected to fall. Their tasks are
+        of one class, or of classes that mix."""
+        session = self._session
         entries, classes, asked = [(others.popped, first)], [task], {task.number}
         mixes = not self._unmixed and self._may_mix(task)
         self._unmixed = max(self._unmixed - 1, 0)
+        falls_to = self._expected(task, others.popped)
         while len(entries) < self._most and (best := others.peek()) is not None:
             key, job = best
-            if key[:_TIE_BREAK] != common or session.job_missing(job) != 1 or (kind := self._next_class(job)) is None:
+            if key[:_TIE_BREAK] >= falls_to and key[:_TIE_BREAK] != entries[0][0][:_TIE_BREAK]:
+                break
+            if session.job_missing(job) != 1 or (kind := self._next_class(job)) is None:
                 break
             if kind.number not in asked:
                 if not (mixes and self._may_mix(kind) and self._may_run(kind)):
                     break
                 asked.add(kind.number)
             others.pop()
+            if kind is not classes[-1] or key[:_TIE_BREAK] != entries[-1][0][:_TIE_BREAK]:
+                falls_to = min(falls_to, self._expected(kind, key))
             entries.append(best)
             classes.append(kind)
         if len(entries) == 1:
@@ -125,32 +135,59 @@ class EqualTurns:
         nodes = self._runs.choose([session.view(kind) for kind in classes]) if mixed else self._choose_run(first, classes)
         if mixed:
             self._weigh(len(nodes), len(entries), len(asked))
-        entries, behind = entries[: max(len(nodes), 1)], entries[max(len(nodes), 1) :]
-        for key, job in behind:
-            others.push_with(key, job)
-        jobs = [job for _, job in entries]
+        jobs = [job for _, job in entries[: len(nodes)]]
         statement, undone = session.statement(), [job.last_undone.copy() for job in jobs]
         lists = [self._tasks_of(job) for job in jobs]
         placing = [tasks[-1] for tasks in lists]
-        if nodes and not statement.allocate_each(jobs, placing, nodes, classes[: len(jobs)]) and self._holds(jobs):
-            keys: list[Any] = [session.job_order(job) for job in jobs]
-            if all(key[:_TIE_BREAK] > common for key, tasks in zip(keys, lists) if len(tasks) > 1):
-                statement.commit()
-                if mixed:
-                    self._runs.placed(nodes)
-                for job, key, tasks in zip(jobs, keys, lists):
-                    session.tried[job.key] = None
-                    tasks.pop()
-                    if tasks:
-                        others.push_with(key, job)
-                return self._succeeded(len(jobs))
-            self._stays_first = True
-        statement.discard()
-        for job, before in zip(jobs, undone):
+        keys: list[Any] = []
+        if nodes and not statement.allocate_each(jobs, placing, nodes, classes[: len(jobs)]):
+            keys = self._keys_in_order(entries, jobs, lists)
+            statement.roll_back(len(keys))
+            if not self._holds(jobs[: len(keys)]):
+                keys.clear()
+        statement.roll_back(len(keys))
+        for job, before in list(zip(jobs, undone))[len(keys) :]:
             job.last_undone = before
-        for key, job in entries[1:]:
+        for key, job in entries[max(len(keys), 1) :]:
             others.push_with(key, job)
-        return self._failed(len(jobs))
+        if not keys:
+            return self._failed(len(entries))
+        statement.commit()
+        if mixed:
+            self._runs.placed(nodes[: len(keys)])
+        rose: dict[int, int] = {}
+        """Class -> a turn with a task of the class."""
+        for number, (job, key, tasks) in enumerate(zip(jobs, keys, lists)):
+            session.tried[job.key] = None
+            tasks.pop()
+            if tasks:
+                others.push_with(key, job)
+                rose[classes[number].number] = number
+        for kind_number, number in rose.items():
+            self._steps[kind_number] = _difference(entries[number][0][:_TIE_BREAK], keys[number][:_TIE_BREAK])
+        self._stays_first = len(keys) == 1 and len(jobs) > 1
+        return self._succeeded(len(keys))
+
+    def _expected(self, task: TaskClass, key: Any) -> tuple[Any, ...]:
+        """Where the job with this key is expected to fall with one more task: the parts of its key. Just behind jobs with the same
+        key, if nothing is known."""
+        parts: tuple[Any, ...] = key[:_TIE_BREAK]
+        step = self._steps.get(task.number, ())
+        return tuple(part + more for part, more in zip(parts, step)) if len(step) == len(parts) else parts
+
+    def _keys_in_order(self, entries: Sequence[tuple[Any, Job]], jobs: Sequence[Job], lists: Sequence[list[int]]) -> list[Any]:
+        """The keys of the jobs after their turns, as far as plain turns would have had them in this order: until a job that had its
+        turn comes before the next one again."""
+        keys: list[Any] = []
+        lowest: Any = None
+        for (before, _), job, tasks in zip(entries, jobs, lists):
+            if lowest is not None and lowest < before:
+                break
+            key: Any = self._session.job_order(job)
+            keys.append(key)
+            if len(tasks) > 1 and (lowest is None or key < lowest):
+                lowest = key
+        return keys
 
     def _repeat(self, job: Job, others: JobHeap, task: TaskClass) -> bool:
         """Several tasks of a ready job that is first again after each of them."""
@@ -211,7 +248,7 @@ class EqualTurns:
             self._pause_mixing = 1
 
     def _succeeded(self, count: int) -> bool:
-        self._most, self._pause = min(max(2 * count, _FIRST), _MOST), 1
+        self._most, self._pause = min(max(2 * count, self._most // 2, _FIRST), _MOST), 1
         return True
 
     def _alone(self) -> bool:
@@ -225,3 +262,10 @@ class EqualTurns:
             self._most, self._plain_turns = _FIRST, self._pause
             self._pause = min(2 * self._pause, _MOST)
         return False
+
+
+def _difference(before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[float, ...]:
+    """By how much each part of a key rose; empty if some part is no number."""
+    if not all(isinstance(part, int | float) for part in (*before, *after)):
+        return ()
+    return tuple(new - old for old, new in zip(before, after))

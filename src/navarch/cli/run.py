@@ -18,8 +18,8 @@ from navarch.cli.cluster.metrics_names_option import metrics_names_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import plugin_dirs_option
-from navarch.cli.policy.shard_option import shard_option
-from navarch.engine.policy import PolicyError, load
+from navarch.cli.policy.shard_option import scheduler_of_shard, shard_option
+from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.kube.auth.incluster import in_cluster
 from navarch.kube.connect import Endpoint, connect
@@ -152,6 +152,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Seconds after which a cycle is ended and the job at hand is set aside; 0: never.",
 )
 @click.option(
+    "--crash-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep which job is at hand: if a call that never returns ends the process, the next one sets that job aside.",
+)
+@click.option(
     "--gpu-sharing",
     type=click.Choice(("", "annotations")),
     default="",
@@ -200,18 +206,26 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         raise click.UsageError(str(error)) from None
     options = replace(options, reached_as=_pod(endpoint.namespace, options))
     from navarch.job_history import HistoryError
+    from navarch.live.hangs.crash_folder import CrashFolder, CrashFolderError
+    from navarch.live.hangs.process_guard import ProcessGuard
     from navarch.live.ops.dry_run_report import ReportError
     from navarch.live.ops.health import ListenError
     from navarch.live.ops.recording import FolderError
     from navarch.live.scheduler import Scheduler
+
+    try:
+        crash_folder = None if options.crash_dir is None else CrashFolder(options.crash_dir)
+    except CrashFolderError as error:
+        raise click.UsageError(f"--crash-dir {error}") from None
 
     async def main() -> None:
         nonlocal options
         try:
             text = await _shard_text(endpoint, options.shard) if shard_of_cluster else None
             if options.shard and not named:
-                options = replace(options, scheduler_names=(_scheduler_of(options, text),))
-            scheduler = Scheduler(endpoint, options, policy_text=text)
+                name = scheduler_of_shard(options.policy, text, options.shard, options.plugin_dirs)
+                options = replace(options, scheduler_names=(name,))
+            scheduler = Scheduler(endpoint, options, policy_text=text, crash_folder=crash_folder)
         except (PolicyError, RegistrationError) as error:
             raise click.UsageError(str(error)) from None
         except FolderError as error:
@@ -242,7 +256,10 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
             raise click.UsageError(f"--listen {error}") from None
         log.info("stopped")
 
-    run_in_event_loop(main())
+    with ProcessGuard(options.cycle_timeout, None if crash_folder is None else crash_folder.tracebacks):
+        run_in_event_loop(main())
+    if crash_folder is not None:
+        crash_folder.close()
 
 
 async def _shard_text(endpoint: Endpoint, shard: str) -> str:
@@ -257,16 +274,6 @@ async def _shard_text(endpoint: Endpoint, shard: str) -> str:
         raise click.ClickException(f"--shard {shard}: {error}") from None
     finally:
         await client.close()
-
-
-def _scheduler_of(options: RunOptions, text: str | None) -> str:
-    """The scheduler name that the policy of a shard serves."""
-    from navarch.installed import installed
-    from navarch.offline.plan import policy_text
-
-    catalogue = installed(options.plugin_dirs).catalogue()
-    policy = load(policy_text(options.policy) if text is None else text, catalogue, options.policy, shard=options.shard)
-    return str(policy.params["schedulerName"])
 
 
 def _pod(namespace: str, options: RunOptions) -> str:

@@ -15,15 +15,17 @@ MOST_LEVELS = 100
 class Queue:
     __slots__ = ("allocated", "children", "name", "number", "parent", "request", "spec")
 
-    def __init__(self, number: int, spec: QueueSpec, resources: int) -> None:
+    def __init__(
+        self, number: int, spec: QueueSpec, resources: int, allocated: IntArray | None = None, request: IntArray | None = None
+    ) -> None:
         self.number = number
         self.spec = spec
         self.name = spec.name
         self.parent: Queue | None = None
         self.children: list[Queue] = []
-        self.allocated: IntArray = np.zeros(resources, dtype=np.int64)
+        self.allocated: IntArray = np.zeros(resources, dtype=np.int64) if allocated is None else allocated
         """Of its own jobs, when the session opened; plugins keep their own running figures."""
-        self.request: IntArray = np.zeros(resources, dtype=np.int64)
+        self.request: IntArray = np.zeros(resources, dtype=np.int64) if request is None else request
         """Allocated and pending, when the session opened."""
 
     @property

@@ -63,6 +63,7 @@ _RANKS: Mapping[str, int] = {
             "NotEnoughTasks",
             "NotEnoughPodsOfTask",
             "NotReady",
+            "PluginFailed",
         ),
         0,
     ),
@@ -128,6 +129,7 @@ _NEXT_STEPS: Mapping[str, str] = {
     "PreemptionDelay": "wait: it may take resources from others after the delay",
     "SearchCutShort": "wait: the search goes on in the next cycle",
     "InternalError": "tell an administrator: a rule of the scheduler failed on this job",
+    "PluginFailed": "tell an administrator: a plugin of the scheduler fails",
     NEVER: "request less, change its node selector, or add nodes",
     "NoHyperNode": "relax its network topology, or wait until a domain has room",
 }

@@ -114,12 +114,24 @@ class JobFailure(msgspec.Struct, frozen=True):
     where: str
     error: str
     traceback: str = ""
+    took_too_long: bool = False
+    """It did not raise: the watchdog ended the cycle, or the process was ended."""
 
 
 class NodeFailure(msgspec.Struct, frozen=True):
     """A node that was left out because something raised while it read the node. `where` names the plugin or module."""
 
     node: str
+    where: str
+    error: str
+    traceback: str = ""
+
+
+class PluginFailure(msgspec.Struct, frozen=True):
+    """A plugin that failed without a job or node at hand, or on too many jobs: where it fails, it refuses. `where` names it, its file
+    and line."""
+
+    plugin: str
     where: str
     error: str
     traceback: str = ""
@@ -149,10 +161,13 @@ class CycleRecord(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     failures: list[JobFailure] = msgspec.field(default_factory=list)
     node_failures: list[NodeFailure] = msgspec.field(default_factory=list)
+    plugin_failures: list[PluginFailure] = msgspec.field(default_factory=list)
     left_out_nodes: list[str] = msgspec.field(default_factory=list)
     """Nodes that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
     set_aside: list[str] = msgspec.field(default_factory=list)
     """Jobs that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
+    failed_before: list[JobFailure] = msgspec.field(default_factory=list)
+    """Those of `failures` that happened before this cycle, in a process that was ended. An input, here for replays."""
     tried: list[str] = msgspec.field(default_factory=list)
     """Keys of jobs in the order in which idle room was first looked for on their behalf."""
     last_runs: dict[str, float] = msgspec.field(default_factory=dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -68,11 +69,17 @@ class Session(PluginRunner):
         timings: dict[str, float] | None = None,
         opening: OpeningFigures | None = None,
         without_preferences: Collection[str] = (),
+        guarded: Mapping[str, Reason | None] | None = None,
         conversation: Conversation | None = None,
         proceed: Callable[[], bool] | None = None,
+        note_job: Callable[[str], None] | None = None,
     ) -> None:
         self.snapshot = snapshot
         self._proceed = proceed
+        self.note_job = note_job
+        """Gets the key of each job that a rule begins to work on; None: no one wants to know."""
+        self.turn = ""
+        """The key of the job whose turn it is; kept where `note_job` is given."""
         self.policy = policy
         self.semantics: Semantics = policy.semantics
         self.now = now
@@ -114,7 +121,7 @@ class Session(PluginRunner):
             over = self.nodes.used - self.slack[:, None] > self.nodes.allocatable
             over[PODS] = False
             self.nodes.take_out(np.flatnonzero(over.any(axis=0)))
-        self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
+        self.opening_free_pods: IntArray = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.devices: SharedDevices | None = None
         """Accounts of shared devices, once an action called `share_devices`."""
@@ -135,6 +142,8 @@ class Session(PluginRunner):
         self.queues: dict[str, Queue] = self._queues()
         self._jobs: dict[int, Job | None] = {}
         self._waiting: list[Job] | None = None
+        self._restless: list[Job] | None = None
+        """Jobs whose status may need a write whatever this cycle does."""
         self._classes: dict[Any, TaskClass] = {}
         self._class_of_task: dict[int, TaskClass] = {}
         self._views: dict[int, ClassView] = {}
@@ -157,7 +166,7 @@ class Session(PluginRunner):
         """Scheduler names of the further profiles."""
         if self._own_profiles:
             self.distinguish_by(self._profile_of)
-        self.open_plugins(registry, without_preferences)
+        self.open_plugins(registry, without_preferences, guarded or {})
         self.functions = functions_by_profile(self.implementing_by_profile(NodeFilters), self.implementing_by_profile(NodeScorers))
         self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
         """The filters of all profiles. `filters_for` gives those of a class."""
@@ -239,11 +248,13 @@ class Session(PluginRunner):
         and its phase matches its pods."""
         if self.report_all:
             return self.all_jobs()
-        marks = self.snapshot.jobs.marks
-        restless = marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless
-        if any(plugin.says_scheduled for plugin in self.plugins):
-            restless = restless | marks.unsaid
-        return self._and_changed(restless)
+        if self._restless is None:
+            marks = self.snapshot.jobs.marks
+            restless = marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless
+            if any(plugin.says_scheduled for plugin in self.plugins):
+                restless = restless | marks.unsaid
+            self._restless = self.jobs_at(np.flatnonzero(restless).tolist())
+        return self._and_changed(self._restless)
 
     def jobs_maybe_broken(self) -> list[Job]:
         """Jobs that hold nodes and may be below their minimum or that of a part, by key. Jobs with parts are always included,
@@ -252,10 +263,9 @@ class Session(PluginRunner):
         broken = self.snapshot.jobs.marks.broken.copy()
         owner = tasks.job[tasks.in_part & tasks.alive]
         broken[owner[owner >= 0]] = True
-        return self._and_changed(broken)
+        return self._and_changed(self.jobs_at(np.flatnonzero(broken).tolist()))
 
-    def _and_changed(self, marked: BoolArray) -> list[Job]:
-        jobs = self.jobs_at(np.flatnonzero(marked).tolist())
+    def _and_changed(self, jobs: Sequence[Job]) -> list[Job]:
         changed = (job for job in self.touched_jobs if job.has_news)
         return sorted({job.row: job for job in (*jobs, *changed)}.values(), key=_key)
 
@@ -406,6 +416,12 @@ class Session(PluginRunner):
         """Domains inside the job's domain in which one sub-job may be placed."""
         return [each for found in self.gradient_for_sub_job(sub_job, domain, Purpose.EVICT) for each in found]
 
+    def start_turn(self, job: Job | None) -> None:
+        """An action begins to work on this job, or ended its turns."""
+        if self.note_job is not None:
+            self.turn = "" if job is None else job.key
+            self.note_job(self.turn)
+
     # changes, through statements alone
 
     def statement(self) -> Statement:
@@ -513,18 +529,15 @@ class Session(PluginRunner):
 
     def _queues(self) -> dict[str, Queue]:
         size, jobs = len(self.snapshot.resource_names), self.snapshot.jobs
-        queues = {name: Queue(i, spec, size) for i, (name, spec) in enumerate(sorted(self.snapshot.queues.items()))}
+        held = jobs.queue_allocated.T.copy()
+        figures = dict(zip(jobs.queue_names, zip(held, held + jobs.queue_pending.T)))
+        specs = sorted(self.snapshot.queues.items())
+        queues = {name: Queue(i, spec, size, *figures.get(name, ())) for i, (name, spec) in enumerate(specs)}
         for queue in queues.values():
             parent = queues.get(queue.spec.parent)
             if parent is not None and parent is not queue:
                 queue.parent = parent
                 parent.children.append(queue)
-        request = jobs.queue_allocated + jobs.queue_pending
-        for number, name in enumerate(jobs.queue_names):
-            found = queues.get(name)
-            if found is not None:
-                found.allocated = jobs.queue_allocated[:, number].copy()
-                found.request = request[:, number].copy()
         return queues
 
     def _shard(self) -> tuple[BoolArray | None, bool]:
@@ -536,11 +549,14 @@ class Session(PluginRunner):
         return np.array([name in own for name in self.nodes.names], dtype=bool), mode == "hard"
 
 
+@lru_cache(maxsize=64)
 def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
     """Differences below the tolerance count as equal: in MiB for bytes, in thousandths otherwise. Pods are exact."""
     units = [max(math.ceil(tolerance * (1 << 20 if in_bytes(name) else 1)) - 1, 0) if tolerance >= 1 else 0 for name in names]
     units[PODS] = 0
-    return np.array(units, dtype=np.int64)
+    found: IntArray = np.array(units, dtype=np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def _key(job: Job) -> str:

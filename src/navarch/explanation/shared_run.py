@@ -25,11 +25,13 @@ from navarch.ingest.absent_jobs import absent
 from navarch.ingest.groups import is_shadow
 from navarch.ingest.pod_reader import queue_of
 from navarch.ingest.spec_manifests import manifest_of
+from navarch.model.changed_cluster import ChangedCluster
 from navarch.model.cluster import Cluster
+from navarch.model.objects.devices import RESOURCE_CLAIM
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.object_types import ReadOnlyManifest
 from navarch.offline.asking import decide_asking
-from navarch.offline.cycles import Cycles, settle
+from navarch.offline.cycles import Cycles, lasting_promises, settle
 from navarch.offline.inventory import Inventory
 from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
 
@@ -43,6 +45,8 @@ class SharedRuns:
     def __init__(self, given: Input, census: Census, run: Cycles) -> None:
         self._input, self._census, self._run = given, census, run
         self._has_workloads = bool(census.has_workloads)
+        self._uids: dict[str, str | None] = {}
+        """Reference of a pod -> its uid. A trial may remove thousands of pods, and each is looked up twice."""
         self._usable = run.rules.now is not None and not run.inventory.has_unmeasured_budgets
         self._usable = self._usable and not run.cluster.objects.get(MISSING_CONFIG_MAPS) and not run.inventory.mistakes
 
@@ -66,6 +70,11 @@ class SharedRuns:
 
     def _uid(self, pod: str) -> str | None:
         """The uid of a pod of the input by its reference; None: no such pod is in the model."""
+        if pod not in self._uids:
+            self._uids[pod] = self._find_uid(pod)
+        return self._uids[pod]
+
+    def _find_uid(self, pod: str) -> str | None:
         kind, _, key = pod.partition("/")
         namespace, _, name = key.partition("/")
         for manifest in self._input.find(kind, namespace, name) if kind == "Pod" else ():
@@ -114,9 +123,8 @@ class SharedRun:
         """uid -> the pod as it was in the input, and as the API shows it to the model."""
         self._put: list[tuple[Any, Any]] = []
         """What was put, and what it replaced."""
-        self._tasks: dict[str, TaskSpec | None] = {}
-        self._jobs: dict[str, JobSpec | None] = {}
-        """As they were before cycles moved them."""
+        self._moved = ChangedCluster(self.cluster)
+        """Tasks, jobs and claims as they were before cycles moved them, or gave them devices."""
 
     @property
     def cluster(self) -> Cluster:
@@ -175,27 +183,21 @@ class SharedRun:
         return manifest_of(self.cluster, place.kind, place.namespace, place.name, place.uid)
 
     def _remember(self, record: CycleRecord) -> None:
+        self._moved.keep_objects(RESOURCE_CLAIM)
         moved = [bind.uid for bind in record.binds] + [each.uid for each in record.evictions]
-        for uid in (*moved, *(each.uid for each in record.nominations)):
-            self._tasks.setdefault(uid, self.cluster.task(uid))
-        jobs = self.cluster.jobs
+        for uid in moved:
+            self._moved.keep_task(uid)
+        for uid, node in lasting_promises(record).items():
+            task = self.cluster.task(uid)
+            if task is not None and task.nominated_node != node:
+                self._moved.keep_task(uid)
         for decision in record.jobs:
             if decision.changed:
-                row = jobs.rows.of.get(decision.job)
-                self._jobs.setdefault(decision.job, jobs.specs[row] if row is not None else None)
+                self._moved.keep_job(decision.job)
 
     def close(self) -> None:
-        cluster, ingest = self.cluster, self.inventory.ingest
-        for uid, task in self._tasks.items():
-            if task is None:
-                cluster.remove_task(uid)
-            else:
-                cluster.put_task(task)
-        for key, job in self._jobs.items():
-            if job is not None:
-                if is_shadow(key):
-                    job = self.inventory.shadows.settle(key, job.phase, job.conditions) or job
-                cluster.put_job(job)
+        ingest = self.inventory.ingest
+        self._moved.restore(self._restored_job)
         for spec, old in reversed(self._put):
             if old is None:
                 ingest.remove(spec)
@@ -204,4 +206,9 @@ class SharedRun:
         for uid, (pod, shown) in self._pods.items():
             self.inventory.pods[uid] = pod
             ingest.put_task(shown, queue_of(pod))
-        self._tasks, self._jobs, self._put, self._pods = {}, {}, [], {}
+        self._put, self._pods = [], {}
+
+    def _restored_job(self, job: JobSpec) -> JobSpec:
+        """The shadow group of a pod keeps its status beside the model."""
+        settled = self.inventory.shadows.settle(job.key, job.phase, job.conditions) if is_shadow(job.key) else None
+        return settled or job

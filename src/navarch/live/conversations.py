@@ -68,6 +68,7 @@ class Conversations:
             self._decided(cycle)
             await self.extenders.tell(cycle.record.notices)
         except Exception as raised:
+            # The process goes on, as after a cycle that fails without a conversation: `ended` counts and logs it.
             error = raised
         finally:
             self._task = None

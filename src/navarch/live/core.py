@@ -22,14 +22,14 @@ Four rules hold whatever the order of events (tests/properties/test_live_core.py
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
 from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy import Policy
 from navarch.engine.reasons import Event
-from navarch.engine.record import Bind, CycleRecord, Eviction
+from navarch.engine.record import Bind, CycleRecord, Eviction, JobFailure
 from navarch.engine.registry import Registry
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
 from navarch.live.cache.change_notices import PodWatcher
@@ -69,7 +69,8 @@ class LiveCore:
 
     `unsupported`: see `commit.Unsupported`. `owners_watched(kind)`: whether every owner of this kind is put into the cache sooner or
     later. `starts_gangs()`: whether the policy starts groups as gangs. `prepared_at(job)`: when the preparation of volumes or devices
-    for the job last advanced; None if nothing is being prepared. `pod_watcher`: told of each pod that comes, changes or goes."""
+    for the job last advanced; None if nothing is being prepared. `pod_watcher`: told of each pod that comes, changes or goes.
+    `note_job`: see `engine.cycle.decide`."""
 
     def __init__(
         self,
@@ -83,8 +84,10 @@ class LiveCore:
         gang_timeout: float = 120.0,
         queue: SchedulingQueue | None = None,
         pod_watcher: PodWatcher | None = None,
+        note_job: Callable[[str], None] | None = None,
     ) -> None:
         self._emit = emit
+        self._note_job = note_job
         self._gang_timeout = gang_timeout
         self.queue = SchedulingQueue() if queue is None else queue
         self.assumed = AssumedPods()
@@ -115,6 +118,8 @@ class LiveCore:
         """Jobs that take no part in the cycle under way."""
         self._left_out_nodes: Collection[str] = ()
         """Nodes that take no part in it."""
+        self._failed_before: Sequence[JobFailure] = ()
+        """Failures of an earlier process that it tells."""
 
     # leadership
 
@@ -182,6 +187,7 @@ class LiveCore:
         uid = f"{identity}-{self.cycles}"
         self._set_aside = self.failed_jobs.set_aside(cluster, wall_time)
         self._left_out_nodes = self.failed_nodes.left_out(wall_time)
+        self._failed_before = self.failed_jobs.untold(self._set_aside)
         cycle = run_cycle(
             cluster,
             policy,
@@ -193,13 +199,16 @@ class LiveCore:
             instead_of=self._reusable,
             set_aside=self._set_aside,
             left_out_nodes=self._left_out_nodes,
+            failed_before=self._failed_before,
+            note_job=self._note_job,
             asks=asks,
         )
         return self._decided(cycle)
 
     def decide_again(self, cycle: Cycle, registry: Registry, exchanges: list[Exchange]) -> Cycle:
         """The same cycle with what servers outside have answered since."""
-        return self._decided(decide_again(cycle, registry, self._set_aside, self._left_out_nodes, exchanges))
+        aside, nodes, before = self._set_aside, self._left_out_nodes, self._failed_before
+        return self._decided(decide_again(cycle, registry, aside, nodes, before, exchanges, self._note_job))
 
     def _decided(self, cycle: Cycle) -> Cycle:
         self._reusable = cycle.snapshot

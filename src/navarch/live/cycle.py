@@ -7,7 +7,7 @@ accept the bindings no sooner.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from navarch.engine.cycle import decide
 from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy import Policy
-from navarch.engine.record import CycleRecord
+from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
 from navarch.model.resources import RowArray
@@ -63,10 +63,13 @@ def run_cycle(
     instead_of: Snapshot | None = None,
     set_aside: Collection[str] = (),
     left_out_nodes: Collection[str] = (),
+    failed_before: Sequence[JobFailure] = (),
+    note_job: Callable[[str], None] | None = None,
     asks: bool = False,
 ) -> Cycle:
     """`batch`: how many pending pods of each queue are tried; None: all. `instead_of`: see `Cluster.snapshot`.
-    `set_aside`, `left_out_nodes`: see `decide`. `asks`: the cycle may stop at a question to a server outside (`decide_again`)."""
+    `set_aside`, `left_out_nodes`, `failed_before`, `note_job`: see `decide`. `asks`: the cycle may stop at a question to a server
+    outside (`decide_again`)."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
     if batch is not None:
@@ -84,13 +87,21 @@ def run_cycle(
         set_aside=set_aside,
         left_out_nodes=left_out_nodes,
         exchanges=exchanges,
+        failed_before=failed_before,
+        note_job=note_job,
     )
     spent = perf_counter() - started
     return Cycle(number, snapshot, bool(snapshot.jobs.left_out), policy, now, uid, record, taken, spent)
 
 
 def decide_again(
-    cycle: Cycle, registry: Registry, set_aside: Collection[str], left_out_nodes: Collection[str], exchanges: list[Exchange]
+    cycle: Cycle,
+    registry: Registry,
+    set_aside: Collection[str],
+    left_out_nodes: Collection[str],
+    failed_before: Sequence[JobFailure],
+    exchanges: list[Exchange],
+    note_job: Callable[[str], None] | None = None,
 ) -> Cycle:
     """Run a cycle that stopped at a question once more, over the same snapshot."""
     started = perf_counter()
@@ -105,6 +116,8 @@ def decide_again(
         set_aside=set_aside,
         left_out_nodes=left_out_nodes,
         exchanges=exchanges,
+        failed_before=failed_before,
+        note_job=note_job,
     )
     return replace(cycle, record=record, seconds=cycle.seconds + perf_counter() - started)
 

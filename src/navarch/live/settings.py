@@ -57,6 +57,8 @@ class RunOptions(Struct, frozen=True):
     """A gang that is half bound for this long is released."""
     cycle_timeout: float = 8.0
     """Seconds after which the watchdog ends a cycle; 0: never."""
+    crash_dir: Path | None = None
+    """Folder in which a process that is ended in the midst of a cycle leaves which job was at hand."""
     volume_timeout: float = 600.0
     eviction_timeout: float = 60.0
     """How long an eviction is retried that a disruption budget refuses."""

@@ -129,8 +129,8 @@ class Installation:
             container["args"].append(f"--lock-name={self.name}")
         if self.policy is not None:
             container["args"].append("--policy=/etc/navarch/policy.yaml")
-            container["volumeMounts"] = [{"name": "policy", "mountPath": "/etc/navarch", "readOnly": True}]
-            template["spec"]["volumes"] = [{"name": "policy", "configMap": {"name": "navarch-policy"}}]
+            container["volumeMounts"].append({"name": "policy", "mountPath": "/etc/navarch", "readOnly": True})
+            template["spec"]["volumes"].append({"name": "policy", "configMap": {"name": "navarch-policy"}})
         container["args"] += self.run_options
         return objects
 

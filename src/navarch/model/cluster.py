@@ -7,7 +7,7 @@ new ones, so any order of events ends in the same figures. It takes no schedulin
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from navarch.model.spec import (
     PriorityClassSpec,
     QueueSpec,
     QuotaSpec,
+    Shape,
     TaskSpec,
 )
 from navarch.model.status import IS_TERMINAL, ON_NODE, TaskStatus
@@ -28,7 +29,7 @@ from navarch.model.tables.incremental_copy import SnapshotColumns
 from navarch.model.tables.jobs import JobTable
 from navarch.model.tables.nodes import NodeTable
 from navarch.model.tables.shapes import ShapeTable
-from navarch.model.tables.tasks import TaskTable
+from navarch.model.tables.tasks import TaskTable, check_numbers
 
 Identity = tuple[str, tuple[tuple[str, str], ...]]
 FORGET_AT = 4096
@@ -59,6 +60,8 @@ class Cluster:
         self._unused_identities = 0
         self._order: tuple[tuple[int, str], np.ndarray[Any, Any], list[str]] | None = None
         self._specs: tuple[tuple[int, str], list[NodeSpec]] | None = None
+        self._node_rows: tuple[np.ndarray[Any, Any], int, np.ndarray[Any, np.dtype[np.int32]]] | None = None
+        self._shapes: tuple[tuple[int, int], ShapeColumns] | None = None
         self._held_objects: dict[str, tuple[int, dict[tuple[str, str], Any]]] = {}
         self._copies = SnapshotColumns()
         self._snapshots = 0
@@ -75,6 +78,7 @@ class Cluster:
 
     def put_task(self, spec: TaskSpec) -> None:
         """Add or replace a pod. A finished pod holds nothing but still counts in its job."""
+        check_numbers(spec)
         known = self.tasks.rows.of.get(spec.uid)
         if known is not None:
             before = self.tasks.specs[known]
@@ -97,6 +101,8 @@ class Cluster:
 
     def add_tasks(self, specs: Sequence[TaskSpec]) -> None:
         """Add pods that the cluster does not have, in their order. The result is that of `put_task` for each."""
+        for spec in specs:
+            check_numbers(spec)
         numbers: dict[int, int] = {}
         for spec in specs:  # equal pods share one Shape object, and hashing it anew costs more than the rest of a row
             known = numbers.get(id(spec.shape))
@@ -290,32 +296,33 @@ class Cluster:
         self.nodes.fit_space()
         size = len(self.space)
         order, names = self._node_order(node_order)
-        back = np.full(max(self.nodes.rows.top, 1) + 1, -1, dtype=np.int32)
-        back[order] = np.arange(len(order), dtype=np.int32)
-        nodes = NodeColumns(
-            names=names,
-            specs=self._nodes_in(order, node_order),
-            allocatable=self.nodes.allocatable[:size].take(order, axis=1),
-            used=self.nodes.used[:size].take(order, axis=1),
-            releasing=self.nodes.releasing[:size].take(order, axis=1),
-            scoring=self.nodes.scoring[:, order],
-            version=(self.nodes.version, node_order),
-        )
+        node_rows = self._rows_in(order)
         if instead_of is None or instead_of.space is not self.space or instead_of.number != self._snapshots:
             self._copies = SnapshotColumns()
         else:
             self.jobs.touched.update(instead_of.jobs.left_out)
         self._snapshots += 1
+        shapes = self._shape_columns(size)
+        figures = self._copies.of_nodes(self.nodes, order, node_rows, size)
+        nodes = NodeColumns(
+            names=names,
+            specs=self._nodes_in(order, node_order),
+            allocatable=figures["allocatable"],
+            used=figures["used"],
+            releasing=figures["releasing"],
+            scoring=figures["scoring"],
+            version=(self.nodes.version, node_order),
+        )
         return Snapshot(
             resource_names=tuple(self.space.names),
             space=self.space,
             nodes=nodes,
-            tasks=self._copies.of_tasks(self.tasks, back),
+            tasks=self._copies.of_tasks(self.tasks, node_rows),
             jobs=self._copies.of_jobs(self.jobs),
-            shapes=list(self.shapes.specs),
-            shape_request=(request := _fitted(self.shapes.request, size, len(self.shapes.specs))),
-            shape_charge=_fitted(self.shapes.charge, size, len(self.shapes.specs)) if self.shapes.sharing else request,
-            shape_best_effort=self.shapes.best_effort.copy(),
+            shapes=shapes.specs,
+            shape_request=shapes.request,
+            shape_charge=shapes.charge if self.shapes.sharing else shapes.request,
+            shape_best_effort=shapes.best_effort,
             shares_devices=bool(self.shapes.sharing),
             queues=dict(self.queues),
             priority_classes=dict(self.priority_classes),
@@ -328,6 +335,25 @@ class Cluster:
             memo=self.memo,
             number=self._snapshots,
         )
+
+    def _shape_columns(self, size: int) -> ShapeColumns:
+        """The shapes with this many resources. The same object while no shape is added; read only."""
+        key = (self.shapes.changes, size)
+        if self._shapes is None or self._shapes[0] != key:
+            shapes, count = self.shapes, len(self.shapes.specs)
+            request, charge = (_fitted(each, size, count) for each in (shapes.request, shapes.charge))
+            self._shapes = key, ShapeColumns(list(shapes.specs), request, charge, shapes.best_effort.copy())
+        return self._shapes[1]
+
+    def _rows_in(self, order: np.ndarray[Any, np.dtype[np.intp]]) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The place of each row of the node table in this order, -1 for none, with a last entry for tasks without a node. The same
+        array while the order stays."""
+        top = self.nodes.rows.top
+        if self._node_rows is None or self._node_rows[0] is not order or self._node_rows[1] != top:
+            rows = np.full(max(top, 1) + 1, -1, dtype=np.int32)
+            rows[order] = np.arange(len(order), dtype=np.int32)
+            self._node_rows = order, top, rows
+        return self._node_rows[2]
 
     def _objects_of(self, kind: str) -> dict[tuple[str, str], Any]:
         """The objects of a kind. The same dict while none of them changes; read only."""
@@ -358,6 +384,15 @@ class Cluster:
         return self._order[1:]
 
 
+class ShapeColumns(NamedTuple):
+    """What a snapshot has of the shapes."""
+
+    specs: list[Shape]
+    request: np.ndarray[Any, Any]
+    charge: np.ndarray[Any, Any]
+    best_effort: list[bool]
+
+
 _HOLDS_NODE = [bool(ON_NODE[status] and not IS_TERMINAL[status]) for status in TaskStatus]
 """By status: whether a pod that has a node holds a part of it."""
 
@@ -373,8 +408,9 @@ def _same_but_standing(a: TaskSpec, b: TaskSpec) -> bool:
 
 
 def _fitted(array: np.ndarray[Any, Any], resources: int, columns: int) -> np.ndarray[Any, Any]:
-    """A copy with exactly this many resources; a resource that was learned later has zeros."""
+    """A read-only copy with exactly this many resources; a resource that was learned later has zeros."""
     out = np.zeros((resources, columns), dtype=array.dtype)
     have = min(resources, array.shape[0])
     out[:have] = array[:have, :columns]
+    out.flags.writeable = False
     return out

@@ -152,8 +152,9 @@ class ContainerSpec(Spec, frozen=True):
     requests: Requests
 
 
-class Shape(Spec, frozen=True):
-    """What decides where a task may go and how nodes score for it."""
+class Shape(Spec, frozen=True, cache_hash=True):
+    """What decides where a task may go and how nodes score for it. Tables and caches look shapes up by value in every cycle, so the
+    hash is computed once."""
 
     requests: Requests = ()
     scoring: tuple[int, int] = (100, 200 << 20)

@@ -38,7 +38,10 @@ def read_objects(objects: Objects) -> tuple[list[Document], list[ObjectError]]:
         else:
             found = objects_in(each)
         for one in found:
-            (mistakes if isinstance(one, ObjectError) else documents).append(one)  # type: ignore[arg-type]
+            if isinstance(one, ObjectError):
+                mistakes.append(one)
+            else:
+                documents.append(one)
     return documents, mistakes
 
 

@@ -29,7 +29,7 @@ from navarch.engine.cycle import decide
 from navarch.engine.points.conversation import Exchange, failed
 from navarch.engine.policy import Policy, load
 from navarch.engine.policy.credentials import without_credentials
-from navarch.engine.record import CycleRecord
+from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
@@ -109,6 +109,8 @@ class Recording(msgspec.Struct):
     """Jobs that took no part because something failed on them before."""
     left_out_nodes: list[str] = msgspec.field(default_factory=list)
     """Nodes that took no part for the same reason."""
+    failed_before: list[JobFailure] = msgspec.field(default_factory=list)
+    """Failures of such jobs that this cycle told."""
     exchanges: list[Exchange] = msgspec.field(default_factory=list)
     """What servers outside answered."""
     format: int = FORMAT
@@ -170,6 +172,7 @@ def record(
         version=version(),
         set_aside=decided.set_aside,
         left_out_nodes=decided.left_out_nodes,
+        failed_before=decided.failed_before,
         exchanges=decided.exchanges,
     )
     return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
@@ -223,6 +226,7 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
             report_all=False,
             set_aside=set_aside,
             left_out_nodes=recording.left_out_nodes,
+            failed_before=recording.failed_before,
             exchanges=exchanges,
         )
         if decided.question is None:

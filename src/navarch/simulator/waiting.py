@@ -98,7 +98,7 @@ class TryAll:
 class _Class:
     """Waiting jobs that fare alike, in policy order."""
 
-    __slots__ = ("asks", "counts", "entries", "line", "needed", "pods", "rows", "tried")
+    __slots__ = ("asks", "counts", "entries", "line", "needed", "pods", "roomy", "rows", "tried")
 
     def __init__(self, pods: tuple[PodSet, ...], needed: int, asks: list[Asks], counts: list[int], line: _Line) -> None:
         self.pods = pods
@@ -110,6 +110,8 @@ class _Class:
         self.line = line
         self.rows: np.ndarray[Any, np.dtype[np.intp]] | None = None
         """Of the node table: nodes that they may use; None: not known."""
+        self.roomy = -1
+        """The one of them that had the most room when all were last looked at; -1: none had any."""
         self.entries: list[tuple[Any, str]] = []
         """(place in the policy's order, key)"""
         self.tried = 0
@@ -229,7 +231,7 @@ class ByRoom:
     def changes(self) -> None:
         self._by_node = None
         for alike in self._classes.values():
-            alike.rows = None
+            alike.rows, alike.roomy = None, -1
         for line in self._lines.values():
             line.blocked = ""
             if self._keeps_order and line.entries and not line.tried:
@@ -289,6 +291,10 @@ class ByRoom:
     def _has_room(self, alike: _Class) -> bool:
         """Whether the nodes that a job of the class may use have room for its pods, were each kind of pod alone. About 10 us."""
         nodes = self._cluster.nodes
+        if alike.needed == 1 and alike.roomy >= 0:
+            row = alike.roomy
+            if alike.room((nodes.allocatable[:, row] - nodes.used[:, row]).tolist()) > 0:
+                return True
         if alike.rows is None:
             found = (nodes.rows.of[spec.name] for spec in nodes.specs if spec is not None and alike.matches(spec))
             alike.rows = np.fromiter(found, dtype=np.intp)
@@ -299,6 +305,9 @@ class ByRoom:
                 each = (nodes.allocatable[dim, alike.rows] - nodes.used[dim, alike.rows]) // amount
                 slots = each if slots is None else np.minimum(slots, each)
             total += count if slots is None else min(count, int(slots.clip(0).sum()))
+            if slots is not None and alike.needed == 1 and len(slots):
+                place = int(slots.argmax())
+                alike.roomy = int(alike.rows[place]) if slots[place] > 0 else -1
         return total >= alike.needed
 
     def _class_of(self, job: SimulatedJob) -> _Class:

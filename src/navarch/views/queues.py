@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from navarch.engine.record import QueueFigures
@@ -91,6 +91,20 @@ def published_rows(state: PublishedState) -> list[QueueRow]:
         )
         for each in state.queues
     ]
+
+
+def with_published_shares(rows: Sequence[QueueRow], state: PublishedState) -> list[QueueRow]:
+    """The rows with what the scheduler says that queues are owed. What they hold and request is counted here, from the objects."""
+    known = {each.queue: each for each in state.queues}
+    found = []
+    for row in rows:
+        told = known.get(row.name)
+        if told is None:
+            found.append(replace(row, deserved={}, fair_share=None if row.fair_share is None else {}, share=0.0))
+            continue
+        fair = None if told.fair_share is None else _amounts(told.fair_share)
+        found.append(replace(row, deserved=_amounts(told.deserved), fair_share=fair, share=told.share))
+    return found
 
 
 def _amounts(quantities: Mapping[str, str]) -> Amounts:

@@ -24,6 +24,11 @@ class RunningPolicy:
     """The names that the running scheduler serves; empty: unknown."""
     notes: Sequence[str]
     """What the user should know about the choice."""
+    is_another: bool = False
+    """The policy that runs cannot be read here, and this one is shown instead."""
+    shares_are_published: bool = False
+    """The shares of queues that the scheduler publishes are right, and those that clients would compute are not: the policy cannot be
+    read here, or it weighs what queues held over time."""
 
     def node_pool(self, label_key: str, label_value: str) -> tuple[str, str]:
         """The label and its value: what the user gives, else what the running scheduler was given."""
@@ -45,14 +50,16 @@ def running_policy(given: str | Path | None, state: PublishedState | None, regis
     if given:
         policy = read_policy(given, registry)
         notes = []
-        if document_hash(policy.document) != running.hash:
+        same = document_hash(policy.document) == running.hash
+        if not same:
             notes.append(f"--policy {given} differs from the policy that runs ({running.name}, hash {running.hash})")
-        return RunningPolicy(policy, state.parameters, names, notes)
+        return RunningPolicy(policy, state.parameters, names, notes, shares_are_published=same and bool(policy.usage))
     try:
-        return RunningPolicy(load(running.document, registry.catalogue(), running.name), state.parameters, names, ())
+        policy = load(running.document, registry.catalogue(), running.name)
+        return RunningPolicy(policy, state.parameters, names, (), shares_are_published=bool(policy.usage))
     except PolicyError as error:
         note = (
-            f"the policy that runs ({running.name}) cannot be read here: {error.mistakes[0]}; shown is the preset {FALLBACK}. "
-            "--plugin-dir names its plugins, --policy another policy"
+            f"the policy that runs ({running.name}) cannot be read here: {error.mistakes[0]}; shown is the preset {FALLBACK}, with "
+            "the shares and places that the scheduler publishes. --plugin-dir names its plugins, --policy another policy"
         )
-        return RunningPolicy(read_policy(FALLBACK, registry), state.parameters, names, (note,))
+        return RunningPolicy(read_policy(FALLBACK, registry), state.parameters, names, (note,), True, True)

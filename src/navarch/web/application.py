@@ -62,6 +62,7 @@ def application(
         except ConnectionError:
             return web.Response(status=499)  # the viewer went away; raised further it would be logged as an error
         except Exception:
+            # One request that fails must not end its connection without an answer. The others go on.
             log.exception("%s %s failed", request.method, request.path)
             return refusal(RequestError(500, "InternalError", "the server failed; its log says where"))
 

@@ -102,16 +102,9 @@ def test_a_starving_job_grows_by_one_once_it_has_its_minimum() -> None:
     assert len(evicted(preempted(cluster))) == 2, "gang says that it does not starve with its minimum"
 
 
-class Gang0(Gang):
-    """Gang without a word on starving."""
-
-    name = "gang0"
-    job_starving = None  # type: ignore[assignment]
-
-
-class Priority0(Priority):
-    name = "priority0"
-    job_starving = None  # type: ignore[assignment]
+Gang0: type[Plugin] = type("Gang0", (Gang,), {"name": "gang0", "job_starving": None})
+"""Gang without a word on starving."""
+Priority0: type[Plugin] = type("Priority0", (Priority,), {"name": "priority0", "job_starving": None})
 
 
 class Broker(Plugin):

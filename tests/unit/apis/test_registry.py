@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -108,8 +108,8 @@ def test_volcano_queue() -> None:
         (queue("q", -2), "Queue q: spec.weight: found -2, expected 1 or more"),
         (queue("q").capability(cpu="x"), "Queue q: spec.capability[cpu]: found 'x', expected a quantity"),
         (node("n").cpu("4 cores"), "Node n: status.capacity[cpu]: found '4 cores', expected a quantity"),
-        (node("n").label("zone", 3), "Node n: metadata.labels[zone]: found 3, expected text"),  # type: ignore[arg-type]
-        (pod_group("g", "all"), "PodGroup default/g: spec.minMember: found 'all', expected a whole number"),  # type: ignore[arg-type]
+        (node("n").label("zone", cast(Any, 3)), "Node n: metadata.labels[zone]: found 3, expected text"),
+        (pod_group("g", cast(Any, "all")), "PodGroup default/g: spec.minMember: found 'all', expected a whole number"),
     ],
 )
 def test_mistakes_name_object_field_and_value(manifest: Builder, message: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from navarch.engine.action import Action
@@ -69,9 +71,9 @@ def test_mistakes_say_what_is_wrong() -> None:
     with pytest.raises(RegistrationError, match=r"Nameless.*has no name"):
         registry.add_plugin(Nameless)
     with pytest.raises(RegistrationError, match=r"is not a subclass of navarch.engine.plugin.Plugin"):
-        registry.add_plugin(Nap)  # type: ignore[arg-type]
+        registry.add_plugin(cast(Any, Nap))
     with pytest.raises(RegistrationError, match=r"is not a subclass of navarch.engine.action.Action"):
-        registry.add_action(Oldest)  # type: ignore[arg-type]
+        registry.add_action(cast(Any, Oldest))
     assert registry.plugin("oldest") is Oldest
 
 

@@ -7,11 +7,12 @@ from itertools import count
 import pytest
 
 from navarch.engine.cycle import decide
+from navarch.engine.record import JobDecision
 from navarch.engine.session import CycleStopped
 from navarch.explanation.explain import Reading, reading
 from navarch.explanation.shared_run import SharedRuns
 from navarch.explanation.subject import Census
-from navarch.explanation.trials import Spent, Trials
+from navarch.explanation.trials import Spent, Trials, standing_of
 from navarch.testing.builders import node, pod, pod_group
 
 NOW = 1767258000.0
@@ -62,3 +63,49 @@ def test_a_cycle_that_is_stopped_decides_nothing() -> None:
                 proceed=lambda: next(attempts) < most,  # noqa: B023
             )
     assert [bind.pod for bind in decide(cluster.snapshot(), rules.policy, rules.registry, NOW).binds] == ["default/small-0"]
+
+
+def test_a_shared_run_leaves_the_model_as_it_was() -> None:
+    """Cycles of a trial move pods, end promises and give devices to claims. The next trial begins as the first did."""
+    slices = {
+        "driver": "d",
+        "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+        "nodeName": "n",
+        "devices": [{"name": "x"}],
+    }
+    devices = {"requests": [{"name": "r", "exactly": {"deviceClassName": "card", "count": 1}}]}
+    api = "resource.k8s.io/v1"
+    promised, claiming = dict(pod("promised").cpu(64)), dict(pod("claiming").cpu(1))
+    promised["status"]["nominatedNodeName"] = "n"
+    claiming["spec"]["resourceClaims"] = [{"name": "c", "resourceClaimName": "c"}]
+    objects = [
+        node("n").cpu(8),
+        {"apiVersion": api, "kind": "DeviceClass", "metadata": {"name": "card"}, "spec": {}},
+        {"apiVersion": api, "kind": "ResourceSlice", "metadata": {"name": "n-d"}, "spec": slices},
+        {"apiVersion": api, "kind": "ResourceClaim", "metadata": {"name": "c", "namespace": "default"}, "spec": {"devices": devices}},
+        promised,
+        claiming,
+    ]
+    found = reading(objects, None, 0.0)
+    census = Census(found.given, found.run)
+    cluster = found.run.cluster
+
+    def facts() -> tuple[object, ...]:
+        claims = dict(cluster.objects.get("ResourceClaim", {}))
+        return list(cluster.tasks.specs), list(cluster.jobs.specs), claims, cluster.nodes.used.tolist()
+
+    before = facts()
+    run = SharedRuns(found.given, census, found.run).run((), (), "default/pod/promised")
+    assert run is not None
+    assert [bind.pod for bind in run.decide().binds] == ["default/claiming"]
+    run.decide()
+    assert facts() != before, "the claim has its device, and the promise has ended"
+    run.close()
+    assert facts() == before
+
+
+def test_a_pod_that_is_allocated_and_not_bound_has_not_started() -> None:
+    """Volcano's backfill allocates a pod without requests on a node whose pod slots were all taken when the cycle opened, and binds it
+    in a later cycle."""
+    assert not standing_of(JobDecision("ns/j", "q", "Inqueue", 1, {"Allocated": 1})).started
+    assert standing_of(JobDecision("ns/j", "q", "Inqueue", 1, {"Binding": 1})).started

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from navarch.model.quantity import (
     INT64_MAX,
     NANO,
+    Form,
     QuantityError,
     canonical,
     form_of,
@@ -61,9 +64,9 @@ def test_grammar_and_rounding(text: str | int | float | None, milli: int, value:
 @pytest.mark.parametrize(
     "text", ["", ".", "m", "1mm", "1 Gi", "1_0", "1ki", "1K", "1e", "1e1.5", "1e3Ki", "--1", "0x10", "\u0661", True]
 )
-def test_anything_else_is_refused_and_named(text: object) -> None:
+def test_anything_else_is_refused_and_named(text: Any) -> None:
     with pytest.raises(QuantityError, match="is not a quantity"):
-        parse_value(text)  # type: ignore[arg-type]
+        parse_value(text)
 
 
 def test_fractions_are_rounded_once_after_the_sum() -> None:
@@ -100,9 +103,9 @@ def test_amounts_become_text() -> None:
 
 
 @given(st.integers(-(10**30), 10**30), st.sampled_from(["decimal", "binary", "exponent"]))
-def test_text_reads_back_as_the_same_amount(nano: int, form: str) -> None:
+def test_text_reads_back_as_the_same_amount(nano: int, form: Form) -> None:
     limited = max(-INT64_MAX * NANO, min(INT64_MAX * NANO, nano))
-    assert parse_nano(format_nano(limited, form)) == limited  # type: ignore[arg-type]
+    assert parse_nano(format_nano(limited, form)) == limited
 
 
 @given(st.from_regex(r"\A[+-]?[0-9]{1,12}(\.[0-9]{0,12})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?\Z"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, cast
 
 from navarch.apis.core.kept_objects import is_of_its_group
 from navarch.apis.dialect import Settings
@@ -78,7 +78,7 @@ def test_every_mistake_with_its_place_and_nothing_else_stops() -> None:
         {"kind": "Pod", "metadata": {"name": "c"}},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {}},
         queue("q", -1),
-        pod("d").label("n", 1),  # type: ignore[arg-type]
+        pod("d").label("n", cast(Any, 1)),
     )
     assert [task.key for task in found.tasks.values()] == ["default/b"]
     assert sorted(str(mistake) for mistake in found.mistakes) == [

@@ -104,7 +104,7 @@ async def killed_server(scene: Scene) -> None:
 
 async def stolen_pods(scene: Scene) -> None:
     with contextlib.suppress(KubeError):
-        await thieves(scene.embedded, scene.world, scene.rng)  # type: ignore[arg-type]  # it uses the world alone
+        await thieves(scene.embedded, scene.world, scene.rng)
 
 
 async def deleted_node(scene: Scene) -> None:

@@ -58,7 +58,7 @@ async def restarts(server: ApiServer, world: World, rng: random.Random) -> None:
     server.faults.clear()
 
 
-async def thieves(server: ApiServer, world: World, rng: random.Random) -> None:
+async def thieves(_server: ApiServer | None, world: World, rng: random.Random) -> None:
     """Another scheduler binds our pods to a node that only it uses."""
     assert world.history is not None
     for _ in range(6):

@@ -15,6 +15,7 @@ from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
+from navarch.live.prebind.claim_access import ClaimAccess
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.volumes import Volumes
 from navarch.model.spec import ObjectSpec
@@ -26,7 +27,8 @@ class PrebindSteps:
     def __init__(self, cache: ClusterCache) -> None:
         self._cache = cache
         claims = Resource("resource.k8s.io", "v1", "resourceclaims")
-        self._steps = DeviceClaims(_NO_SERVER, cache, lambda: claims, binding_conditions(cache)), Volumes(_NO_SERVER, cache, 1.0)
+        access = ClaimAccess(_NO_SERVER, cache, lambda: claims, binding_conditions(cache))
+        self._steps = DeviceClaims(access), Volumes(_NO_SERVER, cache, 1.0)
 
     def plan(self, cycle: Cycle) -> None:
         for step in self._steps:

@@ -17,6 +17,7 @@ from navarch.kube.client import Client
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle, run_cycle
+from navarch.live.prebind.claim_access import ClaimAccess
 from navarch.live.prebind.device_claims import KIND, DeviceClaims
 from navarch.model.spec import ObjectSpec
 
@@ -50,7 +51,8 @@ class World:
         for found in (device_class(), slice_of("n1", "a", "a"), claim("shared", exactly())):
             self.shows(found)
         self.server = Server(claim("shared", exactly()))
-        self.claims = DeviceClaims(cast(Client, self.server), self.cache, lambda: RESOURCE_CLAIMS, binding_conditions(self.cache))
+        client = cast(Client, self.server)
+        self.claims = DeviceClaims(ClaimAccess(client, self.cache, lambda: RESOURCE_CLAIMS, binding_conditions(self.cache)))
 
     def shows(self, manifest: dict[str, Any]) -> None:
         meta = manifest["metadata"]

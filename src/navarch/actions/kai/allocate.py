@@ -31,6 +31,7 @@ class KaiAllocate(KaiAction):
         forest = QueueForest(session, self.waiting_jobs(), self._next, depth=self.depth)
         while (job := forest.pop()) is not None:
             session.tried[job.key] = None
+            session.start_turn(job)
             active = job.tree.active
             started = bool(active) and any(session.status[task] != TaskStatus.PIPELINED for task in active)
             statement = session.statement()

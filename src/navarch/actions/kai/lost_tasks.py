@@ -2,10 +2,13 @@
 
 KAI keeps the list of tasks that a job places next until one of its tasks changes. A search that evicts tasks and finds no other place
 for them leaves such a list behind: it begins with the evicted tasks, which cannot be placed. So the job finds nothing in later
-searches of the cycle, although others of its tasks wait (`lost_tasks_come_first`).
+searches of the cycle, although others of its tasks wait, and only the waiting tasks of the list weigh in the order of queues
+(`lost_tasks_come_first`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from navarch.engine.job import Job
 from navarch.engine.session import Session
@@ -17,21 +20,30 @@ class LostTasks:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._proposed: list[tuple[Job, int]] = []
-        self._kept: dict[int, tuple[int, int]] = {}
-        """Job row -> its version, and the first task of its list."""
+        self._proposed: list[tuple[Job, list[int]]] = []
+        self._kept: dict[int, tuple[int, list[int]]] = {}
+        """Job row -> its version, and its list."""
 
-    def propose(self, first: list[tuple[Job, int]]) -> None:
-        """The jobs for which the last scenario that holds found no place, and the first task of each."""
-        self._proposed = first
+    def propose(self, lists: list[tuple[Job, list[int]]]) -> None:
+        """The jobs for which the last scenario that holds found no place, and the list of each."""
+        self._proposed = lists
 
     def settle(self) -> None:
         """The scenario is carried out."""
-        for job, task in self._proposed:
-            self._kept[job.row] = job.version, task
+        for job, tasks in self._proposed:
+            self._kept[job.row] = job.version, tasks
         self._proposed = []
 
     def hold_up(self, job: Job) -> bool:
         """Whether the job would place a task next that was evicted."""
-        version, task = self._kept.get(job.row, (-1, -1))
-        return version == job.version and self.session.status[task] != TaskStatus.PENDING
+        tasks = self._list_of(job)
+        return tasks is not None and self.session.status[tasks[0]] != TaskStatus.PENDING
+
+    def waiting(self, job: Job) -> Sequence[int] | None:
+        """The tasks of its list that wait; None: it has no such list."""
+        tasks = self._list_of(job)
+        return None if tasks is None else [task for task in tasks if self.session.status[task] == TaskStatus.PENDING]
+
+    def _list_of(self, job: Job) -> list[int] | None:
+        version, tasks = self._kept.get(job.row, (-1, []))
+        return tasks if tasks and version == job.version else None

@@ -17,6 +17,7 @@ from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from navarch.actions.kai.lost_tasks import LostTasks
 from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import QueueRank
@@ -100,6 +101,7 @@ class QueueForest:
             else:
                 heapify(entries)
             branch.jobs = entries
+        self._lost = session.shared(LostTasks) if session.semantics.lost_tasks_come_first and not victims else None
         self._late = self._ranking is not None and session.semantics.queues_are_sorted_late
         if self._late:
             self._build(self._root)
@@ -263,7 +265,8 @@ class QueueForest:
         key = (id(head), head.version)
         if leaf.weights is None or leaf.weights[0] != key:
             weigh = self._ranking.weigh_held if self.victims else self._ranking.weigh_waiting
-            leaf.weights = (key, weigh(self.tasks_of(head)))
+            listed = self._lost.waiting(head) if self._lost is not None else None
+            leaf.weights = (key, weigh(self.tasks_of(head) if listed is None else listed))
         return leaf.weights[1]
 
 

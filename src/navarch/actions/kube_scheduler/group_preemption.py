@@ -101,7 +101,7 @@ class GroupPreemption:
         needed: list[VictimUnit] = []
         nodes = {node for _, node in pairs}
         far = any(f.scope is Scope.GLOBAL for row, _ in pairs for f in session.filters_for(session.class_of(row)))
-        violating, others = split_by_budget(session, lesser)
+        violating, others = split_by_budget(session, lesser, lambda unit: unit.rows)
         for unit in (*violating, *others):
             if not far and not any(int(session.node[row]) in nodes for row in unit.rows):
                 continue

@@ -24,7 +24,6 @@ from navarch.engine.session import Session
 from navarch.engine.victims.protected import ProtectedPods
 from navarch.engine.victims.what_if import WhatIf
 from navarch.model.resources import BoolArray
-from navarch.model.selectors import selector_matches
 from navarch.model.spec import TaskSpec
 from navarch.model.status import ON_NODE
 
@@ -165,7 +164,7 @@ class PodPreemption:
                 trial.remove(task, node)
             if not nominations.admits(view, row, node):
                 return NodeRefusal(tuple(nominations.refusal_at(view, row, node)[0]))
-            violating, others = self.split_by_budget(lesser)
+            violating, others = split_by_budget(session, lesser, lambda task: (task,))
             victims: list[int] = []
             violations = 0
             for group in (violating, others):
@@ -193,7 +192,7 @@ class PodPreemption:
                     trial.remove(task, int(session.node[task]))
             if not nominations.admits(view, row, node):
                 return NodeRefusal(tuple(nominations.refusal_at(view, row, node)[0]))
-            violating, others = split_by_budget(session, lesser)
+            violating, others = split_by_budget(session, lesser, lambda unit: unit.rows)
             victims: list[VictimUnit] = []
             violations = 0
             for units in (violating, others):
@@ -218,26 +217,6 @@ class PodPreemption:
         protected = session.shared(ProtectedPods)
         free = (unit for unit in found if protected.rows is None or not any(protected.has(task) for task in unit.rows))
         return sorted((unit for unit in free if unit.priority < own), key=lambda unit: unit.importance)
-
-    def split_by_budget(self, tasks: Sequence[int]) -> tuple[list[int], list[int]]:
-        """(tasks whose eviction breaks a disruption budget, the others), each in the order given."""
-        session = self.session
-        budgets = session.snapshot.budgets
-        if not budgets:
-            return [], list(tasks)
-        allowed = {key: budget.allowed for key, budget in budgets.items()}
-        violating: list[int] = []
-        others: list[int] = []
-        for task in tasks:
-            spec, broken = session.task(task), False
-            for key, budget in budgets.items() if spec.labels else ():
-                if key[0] != spec.namespace or budget.selector is None or not budget.selector.requirements:
-                    continue
-                if spec.name not in budget.disrupted_pods and selector_matches(budget.selector, spec.labels):
-                    allowed[key] -= 1
-                    broken |= allowed[key] < 0
-            (violating if broken else others).append(task)
-        return violating, others
 
     def cost(self, candidate: Candidate) -> tuple[float, ...]:
         session = self.session

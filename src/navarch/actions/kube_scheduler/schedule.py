@@ -201,6 +201,7 @@ class Schedule(Action):
             if known is not None and self.nominations.node_of(row) is None:
                 self.refuse(left.pop(), known)
                 continue
+            session.start_turn(session.job_of(row))
             attempt, together = self.look(task, row)
             if attempt.node >= 0:
                 self._allocate([left.pop()], [attempt.node], task)

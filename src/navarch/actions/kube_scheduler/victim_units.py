@@ -6,12 +6,15 @@ in such an API is that of its root group, where that has one. Other pods are uni
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from navarch.actions.kube_scheduler.group_tree import GANG_API, GroupNode, GroupTrees, scheduled
 from navarch.engine.session import Session
 from navarch.model.selectors import selector_matches
+
+U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +84,17 @@ def _highest_together(node: GroupNode) -> GroupNode | None:
     return found
 
 
-def split_by_budget(session: Session, units: Sequence[VictimUnit]) -> tuple[list[VictimUnit], list[VictimUnit]]:
-    """(units whose eviction breaks a disruption budget, the others), each in the order given."""
+def split_by_budget(session: Session, units: Sequence[U], rows_of: Callable[[U], Iterable[int]]) -> tuple[list[U], list[U]]:
+    """(units whose eviction breaks a disruption budget, the others), each in the order given. `rows_of`: the pods of a unit."""
     budgets = session.snapshot.budgets
+    if not budgets:
+        return [], list(units)
     allowed = {key: budget.allowed for key, budget in budgets.items()}
-    violating: list[VictimUnit] = []
-    others: list[VictimUnit] = []
+    violating: list[U] = []
+    others: list[U] = []
     for unit in units:
         broken = False
-        for spec in (session.task(row) for row in unit.rows):
+        for spec in map(session.task, rows_of(unit)):
             for key, budget in budgets.items() if spec.labels else ():
                 if key[0] != spec.namespace or budget.selector is None or not budget.selector.requirements:
                     continue

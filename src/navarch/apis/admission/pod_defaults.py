@@ -105,12 +105,14 @@ def round_resource_list(amounts: Manifest | None) -> None:
     >>> round_resource_list(amounts); amounts
     {'cpu': '1001m', 'memory': '1Gi'}
     """
-    for name, amount in (amounts or {}).items():
+    if amounts is None:
+        return
+    for name, amount in amounts.items():
         nano = parse_nano(amount)
         if nano % _NANO_PER_MILLI:
-            amounts[name] = format_nano(nano_to_milli(nano) * _NANO_PER_MILLI, form_of(amount))  # type: ignore[index]
+            amounts[name] = format_nano(nano_to_milli(nano) * _NANO_PER_MILLI, form_of(amount))
         else:
-            amounts[name] = canonical(amount)  # type: ignore[index]
+            amounts[name] = canonical(amount)
 
 
 def qos_class(spec: Manifest) -> str:

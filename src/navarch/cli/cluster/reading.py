@@ -21,6 +21,7 @@ from navarch.views.jobs import JobRow
 from navarch.views.overview import Overview, overview
 from navarch.views.prospects import Prospect
 from navarch.views.published_state import PublishedState, WaitingPage
+from navarch.views.queues import with_published_shares
 from navarch.views.running_policy import running_policy
 
 UNSEEN = "?"
@@ -58,7 +59,7 @@ async def overview_of(
     """`unseen`: kinds that may exist although they could not be listed. `state`, `waiting`: what the running scheduler publishes.
     Without a name the policy is the scheduler's. `only_nodes`: rows of nodes alone. `estimate`: with start times of jobs."""
     running = running_policy(policy_name, state, registry)
-    for note in running.notes:
+    for note in running.notes if not only_nodes else ():  # what nodes have and what is used of it depends on no policy
         tell(note)
     policy = running.policy
     inventory = Inventory(found.documents, running.settings(namespace_as_queue=namespace_as_queue))
@@ -82,9 +83,11 @@ async def overview_of(
             shown = replace(shown, jobs=estimate.rows(shown.jobs, cluster, policy, registry, time.time(), jobs))
         else:
             tell("start times need the pods of all namespaces: -A shows them to users who may list these")
+    if state is not None and running.shares_are_published:
+        shown = replace(shown, queues=with_published_shares(shown.queues, state))
     if waiting is not None:
         return replace(shown, jobs=_as_waiting(shown.jobs, waiting))
-    if not found.complete:  # the others that wait were not all seen
+    if not found.complete or running.is_another:  # the others that wait were not all seen, or another policy decides their order
         return replace(shown, jobs=[replace(row, prospect=None) for row in shown.jobs])
     return shown
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.event_log import EventLog, job_of
@@ -44,7 +45,7 @@ class Sample:
             self._events.add(f"--- {act.title}")
             create_all(self._cluster.server.operations, documents(act, size, kai=self._cluster.policy.dialect == "kai"))
             if patient or act is ACTS[0]:
-                await self._wait(lambda act=act: self._came_about(act, figures), PATIENCE / pace)  # type: ignore[misc]
+                await self._wait(partial(self._came_about, act, figures), PATIENCE / pace)
             await asyncio.sleep(PAUSE / speed)
         timers.pass_at(speed)
         self.played = True

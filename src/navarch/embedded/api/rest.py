@@ -90,6 +90,7 @@ class Rest:
         except RecursionError:
             return error_response(bad_request("the object is nested too deeply"))
         except Exception:
+            # Every request is answered, as by kube-apiserver: a fault of ours is a Status 500, and the connection stays.
             log.exception("%s %s failed", request.method, request.path)
             return error_response(internal(f"{request.method} {request.path} failed; the server's log says why"))
 

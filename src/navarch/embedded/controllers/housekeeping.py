@@ -95,6 +95,7 @@ class Housekeeping:
             try:
                 keeper.react(event)
             except Exception:
+                # One event that a keeper fails on must not keep the events behind it from being worked on.
                 log.exception("%s could not react to %s %r", type(keeper).__name__, event.type, event.record)
         self._scheduled = bool(self._work)
         if self._scheduled:

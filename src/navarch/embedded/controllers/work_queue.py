@@ -90,6 +90,7 @@ class WorkQueue(Generic[K]):
             log.info("%s: %s: %s", self.name, key, error)
             self._retry(key)
         except Exception:
+            # One object that a controller fails on must not stop the queue of the others. It is tried again, less and less often.
             log.exception("%s could not work on %s", self.name, key)
             self._retry(key)
         else:

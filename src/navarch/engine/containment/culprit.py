@@ -31,6 +31,7 @@ from navarch.model.spec import JobSpec, NodeSpec, TaskSpec
 
 _MOST_FRAMES = 200
 """Frames that are read at either end: an endless recursion has thousands of equal ones between them."""
+_LONGEST = 300
 _FIRST = ("job", "best", "preemptor", "sub_job", "task", "change")
 """Names that say most; other locals follow in the order in which the function assigned them."""
 
@@ -47,22 +48,42 @@ class Culprit(Struct, frozen=True):
     """The node that was at hand further inside than any job; empty: none."""
     preference_of: str = ""
     """The plugin from outside of Navarch whose order or score failed: the cycle can do without it."""
+    plugin: str = ""
+    """The plugin in whose code it was raised; empty: none."""
 
 
-def find_culprit(error: BaseException, snapshot: Snapshot) -> Culprit:
+def where_failed(error: BaseException) -> str:
+    """The plugin, filter or score that raised this, or the module. File and line follow if it comes from outside of Navarch."""
+    return _where(_frames(error))
+
+
+def error_text(error: BaseException) -> str:
+    """One line without addresses in memory, so that a replay says the same."""
+    text = " ".join(str(error).split()).partition(" at 0x")[0]
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _frames(error: BaseException) -> list[FrameType]:
+    """The innermost frame first."""
     frames = [frame for frame, _ in walk_tb(error.__traceback__)][::-1]
     if len(frames) > 2 * _MOST_FRAMES:
         frames[_MOST_FRAMES:-_MOST_FRAMES] = []
-    where, preference = _where(frames), _preference(frames)
+    return frames
+
+
+def find_culprit(error: BaseException, snapshot: Snapshot) -> Culprit:
+    frames = _frames(error)
+    where, preference, plugin = _where(frames), _preference(frames), _plugin(frames)
     node = ""
     for frame in frames:
         values = list(_locals(frame))
         for value in values:
             found = _of(value, snapshot, where)
             if found is not None:
-                return replace(found, node=node, preference_of=preference)
+                return replace(found, node=node, preference_of=preference, plugin=plugin)
         node = node or _node(values, snapshot)
-    return Culprit((), where, node=node, preference_of=preference)
+    return Culprit((), where, node=node, preference_of=preference, plugin=plugin)
 
 
 def _node(values: list[Any], snapshot: Snapshot) -> str:
@@ -101,8 +122,18 @@ def _of(value: Any, snapshot: Snapshot, where: str) -> Culprit | None:
     return None
 
 
+def _plugin(frames: list[FrameType]) -> str:
+    """The name of the plugin that failed, or whose filter or score did; empty: none is known."""
+    for frame in frames:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, NodeFilter | NodeScorer):
+            owner = getattr(owner, "navarch_plugin", None)
+        if isinstance(owner, Plugin):
+            return owner.name
+    return ""
+
+
 def _where(frames: list[FrameType]) -> str:
-    """The plugin, filter or score that failed. File and line follow if it comes from outside of Navarch."""
     for frame in frames:
         owner = frame.f_locals.get("self")
         if isinstance(owner, Plugin | NodeFilter | NodeScorer):

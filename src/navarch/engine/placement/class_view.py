@@ -129,10 +129,10 @@ class ClassView:
         if self._claimable is not None:
             need = np.where(self._claimable & (at.allocatable[dims] == 0), _FITS, need)
         idle: BoolArray = np.logical_and.reduce(need <= free, axis=0)
-        if at.nothing_leaves:
-            future: BoolArray = idle.copy()
-        elif self.session.semantics.releasing_is_apart:
-            future = idle | np.all(need <= at.releasing[dims] - at.pipelined[dims], axis=0)
+        if self.session.semantics.releasing_is_apart:
+            future: BoolArray = idle | np.all(need <= at.releasing[dims] - at.pipelined[dims], axis=0)
+        elif at.nothing_leaves:
+            future = idle.copy()
         else:
             free += at.releasing[dims]
             free -= at.pipelined[dims]

@@ -1,36 +1,86 @@
 """Nodes for tasks of several classes in a given order, with the answer of placing them one by one.
 
-A run guesses first: each task goes to the best node that the run has not used, or to the first used node with room, whichever the last
-run found right. The guess fixes the figures of the used nodes after each placement. So every class is asked once about all of them, in
-one step, and the guess is checked against those scores. The nodes up to the first wrong guess are returned.
+A run guesses first: each task goes to the node with the highest expected total. A node that the run has used is expected to have the
+totals that an equal node with the same figures had in an earlier run, or else to move as other nodes did with a task of that class.
+The guess fixes the figures of the used nodes after each placement. So every class is asked once about all of them, in one step, and
+the guess is checked against those totals. The nodes up to the first wrong guess are returned, that one put right. After a wrong guess
+the next runs look ahead: the totals of each class's best nodes with one more task are computed before they guess.
 
 Only views whose answers depend on the figures of a node can take part (`ClassView.can_mix`).
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from navarch.engine.figures import Rows
-from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.class_view import ClassView
-from navarch.engine.placement.node_ranking import WORST, NodeRanking
+from navarch.engine.placement.node_ranking import WORST, NodeRanking, best_rows
 from navarch.engine.placement.row_answer_cache import Asked
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 
-Habit = int
-UNUSED, OLDEST, NEWEST = 0, 1, 2
-"""To which node a task goes: one that the run has not used, the first with room of those that it has used, or the last."""
+Answers = tuple[BoolArray, BoolArray, BoolArray, FloatArray]
+_AHEAD = 48
+"""Nodes of a class whose totals with one more task are computed before a run, at most."""
+_LOOKS = 8
+"""Runs that look ahead after a wrong guess."""
+_KEPT = 1 << 14
+"""Figures of nodes whose totals are kept; then they are forgotten."""
+
+
+class Experience:
+    """What the runs of a session have shown about totals."""
+
+    def __init__(self) -> None:
+        self._moves: dict[tuple[int, int], float] = {}
+        """(class that is asked, class of the task) -> by how much the total of a node moved with the task."""
+        self._columns: dict[int, int] = {}
+        self._totals: dict[bytes, FloatArray] = {}
+        """Figures of a node -> its total for each class, by the column of the class; not a number: not asked."""
+
+    def moves(self, numbers: Sequence[int], kind: int) -> FloatArray:
+        """By how much totals are expected to move with a task of this class."""
+        return np.array([self._moves.get((asked, kind), 0.0) for asked in numbers])
+
+    def columns(self, numbers: Sequence[int]) -> Rows:
+        return np.array([self._columns.setdefault(number, len(self._columns)) for number in numbers], dtype=np.intp)
+
+    def totals(self, figures: bytes, columns: Rows, width: int) -> FloatArray | None:
+        """Totals of a node with these figures for the classes of these columns, all below `width`; None unless all are known."""
+        table = self._totals.get(figures)
+        if table is None or len(table) < width:
+            return None
+        known = table[columns]
+        return None if math.isnan(known.max()) else known
+
+    def keep(self, figures: Sequence[bytes], numbers: Sequence[int], totals: FloatArray) -> None:
+        """`totals`: (classes, figures)."""
+        if len(self._totals) > _KEPT:
+            self._totals.clear()
+        columns = self.columns(numbers)
+        table = np.full((totals.shape[1], len(self._columns)), np.nan)
+        table[:, columns] = totals.T
+        self._totals.update(zip(figures, table))
+
+    def learn(self, asked: int, changes: FloatArray, at_kind: Mapping[int, Rows]) -> None:
+        """Keep the last change of the totals of a class with a task of each class."""
+        for kind, at in at_kind.items():
+            moved = at[np.isfinite(changes[at])]
+            if len(moved):
+                self._moves[asked, kind] = float(changes[moved[-1]])
 
 
 class MixedRuns:
     """The runs of one session."""
 
     def __init__(self) -> None:
-        self._habits: dict[int, Habit] = {}
-        """Class -> where its tasks went, as far as runs have shown."""
+        self._experience = Experience()
+        self._looks = 0
+        """Runs that look ahead, because a guess was wrong."""
         self._run: _Run | None = None
 
     def choose(self, views: Sequence[ClassView]) -> list[int]:
@@ -38,14 +88,13 @@ class MixedRuns:
         self._run = run = _Run(views)
         if not run.ready:
             return []
-        rows = run.guess(self._habits)
-        if not rows:
-            return []
-        sure = run.check(rows)
-        if run.better is not None:
-            number = views[sure - 1].task.number
-            used = OLDEST if self._habits.get(number) != OLDEST else NEWEST
-            self._habits[number] = used if run.better == "used" else UNUSED
+        if self._looks:
+            self._looks -= 1
+            run.look_ahead(self._experience)
+        rows = run.guess(self._experience)
+        sure = run.check(rows, self._experience) if rows else 0
+        if sure < len(views):
+            self._looks = _LOOKS
         return rows[:sure]
 
     def placed(self, rows: Sequence[int]) -> None:
@@ -61,11 +110,9 @@ class _Class:
     def __init__(self, view: ClassView, ranking: NodeRanking) -> None:
         self.view = view
         self.ranking = ranking
-        self.unused: FloatArray = ranking.total.copy()
-        """Totals of nodes that the run has not used."""
         self.after: FloatArray = np.empty(0)
         """By placement: the total of its node afterwards."""
-        self.answers: tuple[BoolArray, BoolArray, BoolArray, FloatArray] | None = None
+        self.answers: Answers | None = None
         """By placement: what the class says about its node afterwards."""
         self.sure_until = 0
         """The first placement that may change the scores of all nodes."""
@@ -82,33 +129,68 @@ class _Run:
                     self.ready = False
                     return
                 self._classes[view.task.number] = _Class(view, ranking)
-        self.better: str | None = None
-        """Which nodes were better where the check found a wrong guess: `used` or `unused`."""
         self._guessed: list[int] = []
+        self._figures: list[bytes] = []
+        """Of the node of each guess, with the task on it."""
         self._order = [self._classes[view.task.number] for view in views]
         self._nodes = views[0].session.nodes
 
-    def guess(self, habits: Mapping[int, Habit]) -> list[int]:
+    def look_ahead(self, experience: Experience) -> None:
+        """Compute the totals of the best nodes of each class with a task of the class on them, where no run has shown them."""
+        nodes, numbers = self._nodes, list(self._classes)
+        columns = experience.columns(numbers)
+        width, counts = int(columns.max()) + 1, Counter(each.view.task.number for each in self._order)
+        unknown: dict[bytes, tuple[int, _Class]] = {}
+        for number, each in self._classes.items():
+            rows = best_rows(each.ranking.total, min(counts[number], _AHEAD))
+            size = np.ascontiguousarray(nodes.allocatable[:, rows].T)
+            free = size - nodes.used[:, rows].T - each.view.task.request
+            for row, had, left in zip(rows.tolist(), size, free):
+                figures = had.tobytes() + left.tobytes()
+                if figures not in unknown and experience.totals(figures, columns, width) is None:
+                    unknown[figures] = row, each
+        if not unknown:
+            return
+        where: Rows = np.array([row for row, _ in unknown.values()], dtype=np.intp)
+        amounts = np.array([each.view.task.request for _, each in unknown.values()]).T
+        footprints = np.array([each.view.task.footprint for _, each in unknown.values()]).T
+        extra = {"used": amounts, "requested": amounts, "scoring": footprints}
+        found = [self._ask(each, where, extra)[1] for each in self._classes.values()]
+        experience.keep(list(unknown), numbers, np.stack(found))
+
+    def guess(self, experience: Experience) -> list[int]:
+        nodes, classes = self._nodes, list(self._classes.values())
+        totals = np.stack([each.ranking.total for each in classes])
+        requests = np.stack([each.view.task.request for each in classes])
+        numbers = [each.view.task.number for each in classes]
+        moves = {number: experience.moves(numbers, number) for number in numbers}
+        place, columns = {number: i for i, number in enumerate(numbers)}, experience.columns(numbers)
+        width = int(columns.max()) + 1
+        left: dict[int, IntArray] = {}
+        """Used node -> what is left of it."""
+        sizes: dict[int, bytes] = {}
         rows: list[int] = []
-        used: dict[int, IntArray] = {}
-        """Node -> what is left of it."""
-        nodes = self._nodes
         for each in self._order:
             task = each.view.task
-            habit = habits.get(task.number, UNUSED)
-            row = -1 if habit == UNUSED else _with_room(used if habit == OLDEST else {r: used[r] for r in reversed(used)}, task)
-            if row < 0:
-                row = int(each.unused.argmax())
-                if each.unused[row] == WORST:
-                    return rows
-                for other in self._classes.values():
-                    other.unused[row] = WORST
-                used[row] = nodes.allocatable[:, row] - nodes.used[:, row]
+            mine = totals[place[task.number]]
+            row = int(mine.argmax())
+            if mine[row] == WORST:
+                break
             rows.append(row)
-            used[row] = used[row] - task.request
+            free = left.get(row)
+            if free is None:
+                free = nodes.allocatable[:, row] - nodes.used[:, row]
+                sizes[row] = nodes.allocatable[:, row].tobytes()
+            left[row] = free = free - task.request
+            figures = sizes[row] + free.tobytes()
+            self._figures.append(figures)
+            known = experience.totals(figures, columns, width)
+            if known is None:
+                known = np.where((requests <= free).all(axis=1), totals[:, row] + moves[task.number], WORST)
+            totals[:, row] = known
         return rows
 
-    def check(self, rows: list[int]) -> int:
+    def check(self, rows: list[int], experience: Experience) -> int:
         """How many of the guessed nodes are right. The first wrong one is put right and counts."""
         self._guessed = rows.copy()
         where: Rows = np.array(rows, dtype=np.intp)
@@ -117,37 +199,44 @@ class _Run:
         footprints = _sums_so_far(where, np.array([each.view.task.footprint for each in order]))
         extra = {"used": amounts, "requested": amounts, "scoring": footprints}
         for each in self._classes.values():
-            if not self._ask(each, where, extra):
+            each.answers, each.after = self._ask(each, where, extra)
+            if each.answers is None:
                 return 0
-            each.unused[:] = each.ranking.total
-        last: dict[int, int] = {}
-        """Used node -> its last placement."""
-        live = np.zeros(len(rows), dtype=bool)
-        for number, (each, row) in enumerate(zip(order, rows)):
-            if each.sure_until < number:
-                return number
-            before = last.get(row)
-            value = float(each.ranking.total[row]) if before is None else float(each.after[before])
-            if value == WORST:
-                return number
-            best = int(each.unused.argmax())
-            found = (float(each.unused[best]), -best)
-            if last:
-                totals = np.where(live, each.after, WORST)
-                most = float(totals.max())
-                found = max(found, (most, -int(where[totals == most].min())))
-            if found > (value, -row):
-                self.better = "used" if -found[1] in last else "unused"
-                rows[number] = -found[1]
-                return number + 1
-            if before is None:
-                for other in self._classes.values():
-                    other.unused[row] = WORST
-            else:
-                live[before] = False
-            live[number] = True
-            last[row] = number
-        return len(rows)
+            lost = [i for i in np.flatnonzero(each.after == WORST).tolist() if not each.ranking.may_lose(int(where[i]))]
+            each.sure_until = lost[0] if lost else len(where)
+        used, place, before = _last_placements(where)
+        kinds = np.array([each.view.task.number for each in order])
+        at_kind = {number: np.flatnonzero(kinds == number) for number in self._classes}
+        own = before[np.arange(len(rows)), place]
+        experience.keep(self._figures, list(self._classes), np.stack([each.after for each in self._classes.values()]))
+        stop, right = len(rows), -1
+        for number, each in self._classes.items():
+            total = each.ranking.total
+            with np.errstate(invalid="ignore"):
+                experience.learn(number, each.after - np.where(own < 0, total[where], each.after[own]), at_kind)
+            at = at_kind[number]
+            if not len(at):
+                continue
+            seen = before[at]
+            known = np.where(seen < 0, total[used], each.after[seen])
+            across = np.arange(len(at))
+            value = known[across, place[at]]
+            best = known.argmax(axis=1)
+            most, row = known[across, best], used[best]
+            rest = total.copy()
+            rest[used] = WORST
+            other = int(rest.argmax())
+            beside = (rest[other] > most) | ((rest[other] == most) & (other < row))
+            most, row = np.where(beside, rest[other], most), np.where(beside, other, row)
+            over = (at > each.sure_until) | (value == WORST)
+            wrong = (most > value) | ((most == value) & (row < where[at]))
+            found = np.flatnonzero(over | wrong)
+            if len(found) and at[found[0]] < stop:
+                stop, right = int(at[found[0]]), -1 if over[found[0]] else int(row[found[0]])
+        if right < 0:
+            return stop
+        rows[stop] = right
+        return stop + 1
 
     def placed(self, rows: Sequence[int]) -> None:
         last = {row: number for number, row in enumerate(rows)}
@@ -162,23 +251,13 @@ class _Run:
         if put_right:
             self._nodes.changed.append(np.array(rows[-1:], dtype=np.intp))
 
-    def _ask(self, each: _Class, where: Rows, extra: dict[str, IntArray]) -> bool:
-        """Compute the totals of the used nodes after each placement. False: figures do not determine them."""
+    def _ask(self, each: _Class, where: Rows, extra: dict[str, IntArray]) -> tuple[Answers | None, FloatArray]:
+        """What a class says about nodes with these amounts added, and its totals there. None: figures do not determine it."""
         at = Asked(self._nodes, where, extra, np.zeros(len(where), dtype=np.int64))
         possible, idle, future, score = each.view.judge(at, where)
-        if at.added_was_read:
-            return False
-        each.answers = possible, idle, future, score
-        takes = possible & idle & future
         ranking = each.ranking
-        each.after = np.where(takes, score if ranking.extra is None else score + ranking.extra[where], WORST)
-        lost = [i for i in np.flatnonzero(~takes).tolist() if not ranking.may_lose(int(where[i]))]
-        each.sure_until = lost[0] if lost else len(where)
-        return True
-
-
-def _with_room(used: Mapping[int, IntArray], task: TaskClass) -> int:
-    return next((row for row, left in used.items() if (left >= task.request).all()), -1)
+        totals = np.where(possible & idle & future, score if ranking.extra is None else score + ranking.extra[where], WORST)
+        return None if at.added_was_read else (possible, idle, future, score), totals
 
 
 def _sums_so_far(where: Rows, amounts: IntArray) -> IntArray:
@@ -192,3 +271,13 @@ def _sums_so_far(where: Rows, amounts: IntArray) -> IntArray:
     found = np.empty_like(sums)
     found[order] = sums
     return np.ascontiguousarray(found.T)
+
+
+def _last_placements(where: Rows) -> tuple[Rows, Rows, Rows]:
+    """The nodes of a run, ascending; which of them each placement is on; and (n, nodes): for each placement and node the last
+    placement on that node before it, or -1."""
+    used, place = np.unique(where, return_inverse=True)
+    marks: Rows = np.full((len(where) + 1, len(used)), -1, dtype=np.intp)
+    numbers = np.arange(len(where))
+    marks[numbers + 1, place] = numbers
+    return used, place, np.maximum.accumulate(marks, axis=0)[:-1]

@@ -24,7 +24,7 @@ class NodeState(Figures):
         self._allocatable = nodes.allocatable
         self._used = nodes.used
         self._releasing = nodes.releasing
-        self._pipelined = np.zeros_like(nodes.used)
+        self._pipelined = np.zeros(nodes.used.shape, dtype=np.int64)
         self._requested = nodes.used.copy()
         self._scoring = nodes.scoring
         self.allocatable = _read_only(self._allocatable)

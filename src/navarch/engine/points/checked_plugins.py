@@ -12,15 +12,22 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from navarch.engine.figures import Figures, ReadOnlyFigures
+from navarch.engine.gangs.gang_tree import GangTree
+from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Rejection, TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Vote
+from navarch.engine.points.gang_protocols import Scenario
+from navarch.engine.points.protocols import Change, Vote
 from navarch.engine.reasons import Reason
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
 
 C = TypeVar("C")
 F = TypeVar("F", NodeFilter, NodeScorer)
@@ -95,14 +102,32 @@ def _subclass(kind: type[C], members: dict[str, Any]) -> type[C]:
 
 
 @contextmanager
-def _timed(plugin: Plugin) -> Iterator[None]:
+def _asking(plugin: Plugin, *arguments: Any) -> Iterator[None]:
+    """The body asks the plugin. Its time is taken, and the job that it is asked about is noted."""
     session = plugin.session
     started = session.stopwatch()
+    if session.note_job is not None:
+        session.note_job(_job_key(session, arguments) or session.turn)
     try:
         yield
     finally:
+        if session.note_job is not None:
+            session.note_job(session.turn)
         key = f"{plugin.name} (asked)"
         session.timings[key] = session.timings.get(key, 0.0) + session.stopwatch() - started
+
+
+def _job_key(session: Session, arguments: Sequence[Any]) -> str:
+    """The key of the first job among the arguments of a method; empty: none."""
+    for value in arguments:
+        if isinstance(value, SubJob | GangTree | Scenario | Change):
+            value = value.job
+        if isinstance(value, Job):
+            return value.key
+        row = value.task if isinstance(value, TaskClass) else value
+        if isinstance(row, int) and 0 <= row < len(session.snapshot.tasks.job) and (job := session.job_of(row)) is not None:
+            return job.key
+    return ""
 
 
 def place_of_code(function: Callable[..., Any]) -> str:
@@ -125,7 +150,7 @@ def _checking(kind: type[Plugin], name: str, types: tuple[type, ...], words: str
 
     @wraps(method)
     def ask(self: Plugin, *arguments: Any, **named: Any) -> Any:
-        with _timed(self):
+        with _asking(self, *arguments):
             answer = method(self, *arguments, **named)
         if not isinstance(answer, types) or (bool not in types and isinstance(answer, bool)):
             raise _mistake(kind, name, _shown(answer), words, method)
@@ -140,7 +165,7 @@ def _checking_key(kind: type[Plugin], name: str) -> Callable[..., Any]:
 
     @wraps(method)
     def ask(self: Plugin, *arguments: Any) -> Any:
-        with _timed(self):
+        with _asking(self, *arguments):
             key = method(self, *arguments)
         if not _compares(key):
             raise _mistake(kind, name, _shown(key), "a value that can be compared (a number, text or a tuple)", method)
@@ -192,7 +217,7 @@ def _checking_column(kind: type[NodeFilter] | type[NodeScorer], plugin: type[Plu
 
     @wraps(method)
     def ask(self: Any, task: TaskClass, at: Figures) -> Any:
-        with _timed(self.navarch_plugin):
+        with _asking(self.navarch_plugin, task):
             answer, columns = method(self, task, ReadOnlyFigures(at)), at.used.shape[1]
         found = _shown(answer)
         if isinstance(answer, np.ndarray):

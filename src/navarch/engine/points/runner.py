@@ -8,10 +8,12 @@ every order is total.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cmp_to_key
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from navarch.engine.containment.guarded_plugins import GUARDED_POINTS, guarded
 from navarch.engine.gangs.gang_tree import GangTree, Part
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
@@ -60,11 +62,13 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
 
 if TYPE_CHECKING:
-    from navarch.engine.policy.values import Policy
+    from navarch.engine.policy.values import PluginOption, Policy
     from navarch.engine.registry import Registry
 
 PREFERENCE_POINTS = [POINTS[name] for name in sorted(PREFERENCES)]
+REFUSING_POINTS = [POINTS[name] for name in sorted(GUARDED_POINTS)]
 NO_QUEUE_ROOM = Reason("QueueLimit", "the queue has no room for the task", undone_by=(Event.POD_REMOVED, Event.QUEUE_CHANGED))
+_NONE: Mapping[str, Reason | None] = MappingProxyType({})
 P = TypeVar("P")
 
 
@@ -76,8 +80,23 @@ class PluginRunner:
     """Seconds of some clock, for timings only; decisions never read it."""
     timings: dict[str, float]
 
-    def open_plugins(self, registry: Registry, without_preferences: Collection[str] = ()) -> None:
-        """`without_preferences`: plugins whose orders and scores failed, so that this cycle does without them."""
+    def open_plugins(
+        self, registry: Registry, without_preferences: Collection[str] = (), failed: Mapping[str, Reason | None] = _NONE
+    ) -> None:
+        """`without_preferences`: plugins whose orders and scores failed, so that this cycle does without them. `failed`: plugins that
+        refuse where they fail, or in everything for a reason (`containment/guarded_plugins.py`)."""
+
+        def left(name: str, points: list[type]) -> list[type]:
+            """The points at which the plugin is asked in this cycle."""
+            if name in without_preferences:
+                points = [point for point in points if point not in PREFERENCE_POINTS]
+            return [point for point in points if point in REFUSING_POINTS] if name in failed else points
+
+        def make(kind: type[Plugin], option: PluginOption, *, guard: bool) -> Plugin:
+            if not guard and kind.name not in failed:
+                return kind(self, option)  # type: ignore[arg-type]
+            return guarded(kind, failed.get(kind.name))(self, option)  # type: ignore[arg-type]
+
         self.plugins: list[Plugin] = []
         selected = registry.select_plugins(self.policy)
         self._tiers: defaultdict[type, list[list[Any]]] = defaultdict(list)
@@ -89,11 +108,8 @@ class PluginRunner:
         """Tasks that an action which evicts for whole gangs has promised a node."""
         for number, tier in enumerate(selected.tiers):
             for kind, option, points in tier:
-                if kind.name in without_preferences:
-                    points = [point for point in points if point not in PREFERENCE_POINTS]
-                    if not points:
-                        continue
-                plugin = kind(self, option)  # type: ignore[arg-type]
+                points = left(kind.name, points)
+                plugin = make(kind, option, guard=kind.name in without_preferences and not points)
                 self.plugins.append(plugin)
                 for point in points:
                     self._plugins[point].append(plugin)
@@ -101,8 +117,11 @@ class PluginRunner:
                     while len(tiers) <= number:
                         tiers.append([])
                     tiers[number].append(plugin)
-        self.plugins += [kind(self, option) for kind, option, _ in selected.added]  # type: ignore[arg-type]
-        self._further = selected.further
+        self.plugins += [make(kind, option, guard=kind.name in without_preferences) for kind, option, _ in selected.added]
+        self._further = {
+            name: [(number, left(self.plugins[number].name, points)) for number, points in profile]
+            for name, profile in selected.further.items()
+        }
         for plugin in self.plugins:
             plugin.before_open()
         for plugin in self.plugins:

@@ -56,6 +56,7 @@ from navarch.kube.watch.decoding import (
     Event,
     Failure,
     HasMetadata,
+    Metadata,
     ObjectDecoder,
     Salvage,
     key_of,
@@ -443,9 +444,9 @@ class Informer(Generic[T]):
             log.info("%s: the initial events did not end, listing instead", self.resource)
             self._watch_list = False
 
-    def _count_bad(self, metadata: object, error: Exception) -> None:
+    def _count_bad(self, metadata: Metadata, error: Exception) -> None:
         self.counters.bad_objects += 1
-        self._on_bad(metadata, error)  # type: ignore[arg-type]
+        self._on_bad(metadata, error)
 
     async def _pause(self, wait: float) -> None:
         try:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
 from navarch.kube.watch.decoding import BadObject, Change, HasMetadata, Metadata, key_of
@@ -128,6 +129,7 @@ class ObjectStore(Generic[T]):
         try:
             self._added_all(new)
         except Exception:
+            # The watch goes on, and no object is lost because of another one in its list.
             log.exception("handler failed on %d new objects; passing them on one by one", len(new))
             for item in new:
                 self._tell(item.metadata, self._handler.added, item)
@@ -139,10 +141,7 @@ class ObjectStore(Generic[T]):
         if old is None:
             self._tell(new.metadata, self._handler.added, new)
         elif old.metadata.uid == new.metadata.uid:
-            try:
-                self._handler.updated(old, new)
-            except Exception as error:
-                self._refused(new.metadata, error)
+            self._tell(new.metadata, partial(self._handler.updated, old), new)
         else:
             self._tell(old.metadata, self._handler.deleted, old)
             self._tell(new.metadata, self._handler.added, new)
@@ -172,11 +171,9 @@ class ObjectStore(Generic[T]):
         try:
             callback(argument)
         except Exception as error:
-            self._refused(metadata, error)
-
-    def _refused(self, metadata: Metadata, error: Exception) -> None:
-        log.exception("handler failed on %s/%s (uid %s)", metadata.namespace, metadata.name, metadata.uid)
-        self._on_bad(metadata, error)
+            # The watch goes on: an object that the handler fails on is reported as invalid, and costs the others nothing.
+            log.exception("handler failed on %s/%s (uid %s)", metadata.namespace, metadata.name, metadata.uid)
+            self._on_bad(metadata, error)
 
 
 def _version(metadata: Metadata) -> tuple[str | None, str | None]:

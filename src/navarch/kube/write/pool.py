@@ -423,6 +423,7 @@ class WritePool:
         try:
             done(outcome)
         except Exception:
+            # The connection and the writes behind this one do not depend on its caller.
             log.exception("the caller of %s %s failed on its outcome %s", write.method, write.path, outcome)
         if self._drained and not self._busy and not self.waiting:
             for future in self._drained:

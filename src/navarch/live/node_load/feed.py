@@ -88,15 +88,13 @@ class NodeLoadFeed:
         """One attempt. On failure the figures stay as they are."""
         cluster, asked = self._cluster(), self._clock()
         nodes = sorted(cluster.nodes.rows.of)
-        try:
-            answers = [await source.fetch(nodes, period, asked) for period in config.periods]
-        except LoadError as error:
-            self._errors.failed(error)
+
+        async def fetched() -> list[Percents]:
+            return [await source.fetch(nodes, period, asked) for period in config.periods]
+
+        answers = await self._errors.attempt(LoadError, fetched())
+        if answers is None:
             return False
-        except Exception as error:
-            self._errors.crashed(error)
-            return False
-        self._errors.succeeded()
         if put_loads(self._cluster(), loads_of(nodes, config, answers, asked)):
             self._on_change()
         return True

@@ -6,6 +6,10 @@ Statistics must never end the scheduler. So an error of any kind leaves the last
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class FetchErrors:
@@ -17,18 +21,21 @@ class FetchErrors:
         self._log = log
         self._what = what
 
-    def failed(self, error: Exception) -> None:
-        """The source did not answer, or not as expected."""
-        if str(error) != self.text:
-            self._log.warning("%s could not be fetched: %s", self._what, error)
-        self.text = str(error)
-
-    def crashed(self, error: Exception) -> None:
-        """An unforeseen error: it is logged in full."""
-        self._log.error("%s could not be fetched", self._what, exc_info=error)
-        self.text = f"{type(error).__name__}: {error}"
-
-    def succeeded(self) -> None:
+    async def attempt(self, expected: type[Exception], fetch: Awaitable[T]) -> T | None:
+        """What `fetch` brings; None: it failed, which is logged. `expected`: the source did not answer as it should."""
+        try:
+            found = await fetch
+        except expected as error:
+            if str(error) != self.text:
+                self._log.warning("%s could not be fetched: %s", self._what, error)
+            self.text = str(error)
+            return None
+        except Exception as error:
+            # Unforeseen, so it is logged in full. The last figures stay, and the next attempt follows.
+            self._log.error("%s could not be fetched", self._what, exc_info=error)
+            self.text = f"{type(error).__name__}: {error}"
+            return None
         if self.text:
             self._log.info("%s is fetched again", self._what)
         self.text = ""
+        return found

@@ -8,9 +8,12 @@ from typing import Any, Protocol
 import msgspec
 
 from navarch.kube.client import Client, decoder_for
-from navarch.kube.errors import NotFound
+from navarch.kube.errors import Conflict, NotFound
 from navarch.kube.resources import LEASES
 from navarch.kube.watch.decoding import decoded
+
+_ATTEMPTS = 5
+"""How often an annotation is written where others write the Lease at the same time."""
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -47,35 +50,61 @@ class ApiLeaseLock:
         self._seen: dict[str, Any] | None = None
 
     async def read(self) -> LeaseRecord | None:
-        path = LEASES.path(self._namespace, self._name)
-        try:
-            body = await self._client.transport.request("GET", path, timeout=self._timeout, attempts=1)
-        except NotFound:
-            self._seen = None
-            return None
-        seen: dict[str, Any] = decoded(decoder_for(dict[str, Any]), body, "GET", path)
-        self._seen = seen
-        return msgspec.convert(seen.get("spec") or {}, LeaseRecord, strict=False)
+        self._seen = await self._get()
+        return None if self._seen is None else msgspec.convert(self._seen.get("spec") or {}, LeaseRecord, strict=False)
 
     async def write(self, record: LeaseRecord) -> None:
         spec = msgspec.to_builtins(record)
         if self._seen is None:
-            path, method = LEASES.path(self._namespace), "POST"
-            lease = {
-                "apiVersion": LEASES.api_version,
-                "kind": "Lease",
-                "metadata": {"name": self._name, "namespace": self._namespace},
-                "spec": spec,
-            }
+            metadata = {"name": self._name, "namespace": self._namespace}
+            lease = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": metadata, "spec": spec}
+            self._seen = await self._send("POST", LEASES.path(self._namespace), lease)
         else:
-            path, method = LEASES.path(self._namespace, self._name), "PUT"
             # With the resourceVersion we saw: the server refuses if it is not the latest. Fields we do not know stay.
             spec = {**(self._seen.get("spec") or {}), **spec}
             if not record.holder_identity:
                 spec["holderIdentity"] = ""
-            lease = {**self._seen, "spec": spec}
+            self._seen = await self._put({**self._seen, "spec": spec})
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Those of the Lease as `read` and `write` last saw it."""
+        return ((self._seen or {}).get("metadata") or {}).get("annotations") or {}
+
+    async def annotate(self, key: str, value: str, *, gone: str = "") -> None:
+        """Write an annotation, unless there is no Lease yet. `gone`: a holder that is known to have ended; if it holds the Lease, the
+        Lease is given back. An elector may read and write meanwhile: what it has seen stays as it is."""
+        for attempt in range(_ATTEMPTS):
+            lease = await self._get()
+            if lease is None:
+                return
+            metadata, spec = lease["metadata"], dict(lease.get("spec") or {})
+            if gone and spec.get("holderIdentity") == gone:
+                spec |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+            annotations = {**(metadata.get("annotations") or {}), key: value}
+            try:
+                await self._put({**lease, "metadata": {**metadata, "annotations": annotations}, "spec": spec})
+                return
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+
+    async def _get(self) -> dict[str, Any] | None:
+        path = LEASES.path(self._namespace, self._name)
+        try:
+            body = await self._client.transport.request("GET", path, timeout=self._timeout, attempts=1)
+        except NotFound:
+            return None
+        found: dict[str, Any] = decoded(decoder_for(dict[str, Any]), body, "GET", path)
+        return found
+
+    async def _put(self, lease: dict[str, Any]) -> dict[str, Any]:
+        return await self._send("PUT", LEASES.path(self._namespace, self._name), lease)
+
+    async def _send(self, method: str, path: str, lease: dict[str, Any]) -> dict[str, Any]:
         body = await self._client.transport.request(method, path, body=msgspec.json.encode(lease), timeout=self._timeout, attempts=1)
-        self._seen = decoded(decoder_for(dict[str, Any]), body, method, path)
+        stored: dict[str, Any] = decoded(decoder_for(dict[str, Any]), body, method, path)
+        return stored
 
 
 def micro_time(seconds: float) -> str:

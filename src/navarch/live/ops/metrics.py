@@ -49,6 +49,12 @@ class Metrics:
             ["where"],
             registry=registry,
         )
+        self.plugin_failures = Counter(
+            "navarch_plugin_failures",
+            "Cycles in which a plugin failed and refused what needs its consent, by the plugin.",
+            ["where"],
+            registry=registry,
+        )
         self.task_failures = Counter(
             "navarch_task_failures",
             "Failures of the scheduler's own tasks, by task. A task that failed is started again.",

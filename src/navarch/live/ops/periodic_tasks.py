@@ -88,6 +88,7 @@ class PeriodicTasks:
         loaded = file.look()
         if loaded:
             scheduler.metrics.policy_loads.labels("ok").inc()
+            await scheduler.forget_hung_jobs()
             await scheduler.usage.open(file.policy.usage)
             await scheduler.node_load.open(file.policy)
         elif file.refused != before:

@@ -6,7 +6,8 @@ finds the job at hand in the traceback, sets it aside with its back-off, and end
 cycle that was ended decides nothing else, so no recording depends on the clock. Each time-out in a row doubles the limit: a cluster
 whose cycles are merely slow is decided in the end.
 
-Python delivers such an exception between two instructions: a rule that hangs inside one call into C is ended when the call returns.
+Python delivers such an exception between two instructions. A call into C that never returns is not ended by it: `hangs/process_guard`
+ends the process.
 """
 
 from __future__ import annotations

@@ -15,33 +15,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
-from navarch.apis.devices.allocation_body import Slices, allocation, dropped_field, slices_by_pool
-from navarch.kube.client import Client, PatchType
+from navarch.apis.devices.allocation_body import dropped_field
+from navarch.kube.client import PatchType
 from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
-from navarch.live.prebind.binding_conditions import BindingConditions
+from navarch.live.prebind.claim_access import ClaimAccess
 from navarch.live.prebind.preparation import PreparationFailed
-from navarch.model.timestamps import rfc3339
 
 log = logging.getLogger(__name__)
 
 KIND = "ResourceClaim"
 PROTECTION = "resource.kubernetes.io/delete-protection"
 ATTEMPTS = 5
-
-
-def new_id() -> str:
-    return str(uuid.uuid4())
 
 
 class _Use(Struct):
@@ -77,22 +69,9 @@ class _Promised:
 
 
 class DeviceClaims:
-    """`resource()` is the version of ResourceClaim that is served now. `clock`: seconds since the epoch."""
-
-    def __init__(
-        self,
-        client: Client,
-        cache: ClusterCache,
-        resource: Callable[[], Resource],
-        conditions: BindingConditions,
-        *,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._resource = resource
-        self._conditions = conditions
-        self._clock = clock
-        self._client = client
-        self._cache = cache
+    def __init__(self, access: ClaimAccess) -> None:
+        self._access = access
+        self._client, self._cache = access.client, access.cache
         self._uses: dict[str, list[_Use]] = {}
         self.releasing: dict[tuple[str, str], asyncio.Task[None]] = {}
         """(namespace, name) of claims that lose their devices."""
@@ -114,8 +93,7 @@ class DeviceClaims:
 
     def plan(self, cycle: Cycle) -> None:
         allocated = {each.claim: each for each in cycle.record.claims if not each.extended}
-        slices: Slices = slices_by_pool(self._cache.cluster.objects.get("ResourceSlice", {}).values()) if allocated else {}
-        now = rfc3339(self._clock()) if allocated else ""
+        body = self._access.allocation_body() if allocated else None
         for bind in cycle.record.binds:
             task = self._cache.cluster.task(bind.uid)
             if task is None or not task.shape.claims:
@@ -126,8 +104,8 @@ class DeviceClaims:
                 # Several pods may share a claim that is only now allocated: the first of them writes it.
                 claim = self._visible(task.namespace, name) or {}
                 given = self._promised(task.namespace, name)
-                if found is not None:
-                    given = allocation(found, claim, slices, self._device_class, now, new_id)
+                if found is not None and body is not None:
+                    given = body(found, claim)
                 use = _Use(task.namespace, name, given, (claim.get("metadata") or {}).get("uid") or "")
                 uses.append(use)
                 self._assume(use, task.name, task.uid)
@@ -143,7 +121,7 @@ class DeviceClaims:
             self._look(use)
         for use in self._uses[bind.uid]:
             try:
-                await self._conditions.wait(bind, use.namespace, use.name)
+                await self._access.conditions.wait(bind, use.namespace, use.name)
             except PreparationFailed:
                 use.failed = True
                 raise
@@ -189,7 +167,7 @@ class DeviceClaims:
     async def _change(self, use: _Use, edit: Any) -> int | None:
         """Read, change and write back, again after a conflict. Returns the version that this made, if any."""
         for attempt in range(ATTEMPTS):
-            resource = self._resource()
+            resource = self._access.resource()
             claim = await self._client.get(resource, use.name, namespace=use.namespace)
             status = edit(claim)
             if status is None:
@@ -219,10 +197,6 @@ class DeviceClaims:
             resource, metadata["name"], body, PatchType.MERGE, namespace=metadata["namespace"]
         )
         return made
-
-    def _device_class(self, name: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._cache.cluster.objects.get("DeviceClass", {}).get(("", name)) or {}
-        return found
 
     def _promised(self, namespace: str, name: str) -> dict[str, Any] | None:
         """The allocation of an earlier cycle that is still on its way to the claim."""

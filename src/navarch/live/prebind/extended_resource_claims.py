@@ -7,26 +7,23 @@ after all, the claim is removed again. A claim that an earlier attempt left, for
 from __future__ import annotations
 
 import logging
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 
-from navarch.apis.devices.allocation_body import allocation, dropped_field, slices_by_pool
+from navarch.apis.devices.allocation_body import dropped_field
 from navarch.apis.devices.extended_requests import extended_claim, request_mappings
-from navarch.kube.client import Client, PatchType
+from navarch.kube.client import PatchType
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
-from navarch.live.prebind.binding_conditions import BindingConditions
+from navarch.live.prebind.claim_access import ClaimAccess
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.objects.devices import RESOURCE_CLAIM
 from navarch.model.objects.extended_claims import EXTENDED_CLAIM
-from navarch.model.timestamps import rfc3339
 
 log = logging.getLogger(__name__)
 
@@ -46,22 +43,9 @@ class _Made(Struct):
 
 
 class ExtendedResourceClaims:
-    """`resource()` is the version of ResourceClaim that is served now. `clock`: seconds since the epoch."""
-
-    def __init__(
-        self,
-        client: Client,
-        cache: ClusterCache,
-        resource: Callable[[], Resource],
-        conditions: BindingConditions,
-        *,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._client = client
-        self._cache = cache
-        self._resource = resource
-        self._conditions = conditions
-        self._clock = clock
+    def __init__(self, access: ClaimAccess) -> None:
+        self._access = access
+        self._client, self._cache = access.client, access.cache
         self._made: dict[str, _Made] = {}
 
     def wants(self, uid: str) -> bool:
@@ -83,15 +67,14 @@ class ExtendedResourceClaims:
         decided = [each for each in cycle.record.claims if each.extended]
         if not decided:
             return
-        slices = slices_by_pool(self._cache.cluster.objects.get("ResourceSlice", {}).values())
-        now = rfc3339(self._clock())
+        body = self._access.allocation_body()
         for found in decided:
             task = self._cache.cluster.task(found.uid)
             if task is None:
                 continue
-            claim = extended_claim(task, found, self._resource().version, uuid.uuid4().hex[:5])
+            claim = extended_claim(task, found, self._access.resource().version, uuid.uuid4().hex[:5])
             status = {
-                "allocation": allocation(found, claim, slices, self._device_class, now, _new_id),
+                "allocation": body(found, claim),
                 "reservedFor": [{"resource": "pods", "name": task.name, "uid": task.uid}],
             }
             made = self._made[found.uid] = _Made(claim, status, dict.fromkeys(resource for resource, _, _, _ in found.extended))
@@ -106,9 +89,9 @@ class ExtendedResourceClaims:
                 await self._remove(namespace, old)
             pod = await self._client.get(PODS, bind.name, namespace=namespace)
             made.begun = True
-            claim = await self._client.create(self._resource(), made.claim, namespace=namespace)
+            claim = await self._client.create(self._access.resource(), made.claim, namespace=namespace)
             body = {**claim, "status": made.status}
-            kept = await self._client.update(self._resource(), name, body, namespace=namespace, subresource="status")
+            kept = await self._client.update(self._access.resource(), name, body, namespace=namespace, subresource="status")
             made.mappings = request_mappings(pod["spec"], made.resources)
             status = {"extendedResourceClaimStatus": {"requestMappings": made.mappings, "resourceClaimName": name}}
             body = {"metadata": {"uid": bind.uid}, "status": status}
@@ -118,7 +101,7 @@ class ExtendedResourceClaims:
         lost = dropped_field({"status": made.status}, kept)
         if lost or not (told.get("status") or {}).get("extendedResourceClaimStatus"):
             raise PreparationFailed(f"the API server does not keep {lost or 'status.extendedResourceClaimStatus'}")
-        await self._conditions.wait(bind, namespace, name)
+        await self._access.conditions.wait(bind, namespace, name)
 
     async def undo(self, bind: AssumedBind) -> None:
         made = self._made.pop(bind.uid, None)
@@ -140,8 +123,8 @@ class ExtendedResourceClaims:
         """The finalizer first: without users nothing else would remove it."""
         try:
             free = {"metadata": {"finalizers": None}}
-            await self._client.patch(self._resource(), name, free, PatchType.MERGE, namespace=namespace)
-            await self._client.delete(self._resource(), name, namespace=namespace)
+            await self._client.patch(self._access.resource(), name, free, PatchType.MERGE, namespace=namespace)
+            await self._client.delete(self._access.resource(), name, namespace=namespace)
         except NotFound:
             return
 
@@ -152,14 +135,6 @@ class ExtendedResourceClaims:
             marked = (meta.get("annotations") or {}).get(EXTENDED_CLAIM) == "true"
             if namespace == bind.namespace and other != name and marked and bind.uid in owners:
                 yield other
-
-    def _device_class(self, name: str) -> Object:
-        found: Object = self._cache.cluster.objects.get("DeviceClass", {}).get(("", name)) or {}
-        return found
-
-
-def _new_id() -> str:
-    return str(uuid.uuid4())
 
 
 def _key(made: _Made) -> tuple[str, str]:

@@ -158,6 +158,7 @@ class Hooks:
             try:
                 hooks = kind.live(Arguments(kind.arguments, option.arguments), self._client)
             except Exception as error:
+                # Pods of other policies and the other hooks go on. Pods that need this one are refused with its error.
                 log.exception("plugin %s: its hooks cannot be made", option.name)
                 hooks = _Unusable(f"{type(error).__name__}: {error}")
             found.append(_Hook(option.name, hooks))
@@ -195,6 +196,7 @@ def _wants(hook: _Hook, placement: Placement) -> bool:
     try:
         return bool(hook.hooks.wants(placement))
     except Exception:
+        # The binding goes on, and the hook decides when it is called.
         log.exception("plugin %s: wants failed on %s", hook.name, placement.pod)
         return True
 

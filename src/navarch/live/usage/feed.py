@@ -71,15 +71,9 @@ class UsageFeed:
     async def fetch(self) -> bool:
         """One attempt; on failure what is known stays."""
         asked = self._clock()
-        try:
-            usage = await self.source.fetch(asked)
-        except UsageError as error:
-            self._errors.failed(error)
+        usage = await self._errors.attempt(UsageError, self.source.fetch(asked))
+        if usage is None:
             return False
-        except Exception as error:
-            self._errors.crashed(error)
-            return False
-        self._errors.succeeded()
         self._usage, self._fetched = usage, asked
         self._first.set()
         return True

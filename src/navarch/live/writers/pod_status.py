@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -146,7 +147,7 @@ class PodStatuses:
                     self._say(entry)
                 if self._enabled:
                     entry.in_flight = True
-                    self.outbox.put(lambda entry=entry: self._make(entry))  # type: ignore[misc]
+                    self.outbox.put(partial(self._make, entry))
         if now - self._cleaned >= CLEANUP_INTERVAL:
             self._cleaned = now
             self._entries = {uid: entry for uid, entry in self._entries.items() if entry.in_flight or self._waits(uid)}

@@ -8,9 +8,11 @@ another. Other dialects' queues carry no figures that a scheduler writes.
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navarch.engine.record import QueueFigures
 from navarch.kube.errors import KubeError
@@ -29,11 +31,17 @@ LONGEST = 30.0
 """Seconds until a write that failed again and again is tried once more."""
 
 
+class _Status(Struct):
+    allocated: dict[str, str]
+    state: str = ""
+    """Empty: it is not written."""
+
+
 class _Queue(Struct):
     uid: str
     """uid of the queue: another queue may have the same name later."""
-    wanted: dict[str, object]
-    sent: dict[str, object] | None = None
+    wanted: _Status
+    sent: _Status | None = None
     in_flight: bool = False
     failures: int = 0
     again: float = 0.0
@@ -41,7 +49,8 @@ class _Queue(Struct):
 
     @property
     def differs(self) -> bool:
-        return self.sent is None or any(self.sent.get(name) != value for name, value in self.wanted.items())
+        sent, wanted = self.sent, self.wanted
+        return sent is None or sent.allocated != wanted.allocated or wanted.state not in ("", sent.state)
 
 
 class QueueStatuses:
@@ -74,18 +83,15 @@ class QueueStatuses:
             spec = specs.get(name)
             if spec is None or spec.dialect != "volcano":
                 continue
-            wanted: dict[str, object] = {
-                "allocated": {r: format_amount(r, amount) for r, amount in sorted(allocated.items()) if amount},
-            }
-            if not spec.state:
-                wanted["state"] = "Open"
+            held = {r: format_amount(r, amount) for r, amount in sorted(allocated.items()) if amount}
+            wanted = _Status(held, "" if spec.state else "Open")
             queue = self._queues.get(name)
             if queue is None or queue.uid != spec.uid:
                 self._queues[name] = _Queue(spec.uid, wanted)
             else:
                 queue.wanted = wanted
                 if spec.state and queue.sent is not None:
-                    queue.sent.pop("state", None)
+                    queue.sent.state = ""
 
     def forget_all(self) -> None:
         """Forget what was written: only what queues show counts."""
@@ -101,18 +107,19 @@ class QueueStatuses:
         for name, queue in self._queues.items():
             if queue.differs and not queue.in_flight and now >= queue.again:
                 queue.in_flight = True
-                self.outbox.put(lambda name=name, queue=queue: self._make(name, queue))  # type: ignore[misc]
+                self.outbox.put(partial(self._make, name, queue))
 
     def _make(self, name: str, queue: _Queue) -> tuple[Write, Done] | None:
         if self._queues.get(name) is not queue:
             return None
         # A resource that is no longer held has to be removed by name. We only know the resources that we wrote last. Without that
         # (another writer, or a write with an unknown outcome) any resource may be there.
-        before = self._cache.cluster.space.names if queue.sent is None else queue.sent["allocated"]
-        queue.sent = dict(queue.wanted)
-        status = dict(queue.wanted)
-        held: dict[str, object] = status["allocated"]  # type: ignore[assignment]
-        status["allocated"] = {**held, **dict.fromkeys(sorted(set(before) - held.keys()))}  # type: ignore[call-overload]
+        before = self._cache.cluster.space.names if queue.sent is None else queue.sent.allocated
+        queue.sent = replace(queue.wanted)
+        held, state = queue.wanted.allocated, queue.wanted.state
+        status: dict[str, object] = {"allocated": {**held, **dict.fromkeys(sorted(set(before) - held.keys()))}}
+        if state:
+            status["state"] = state
         body = msgspec.json.encode({"status": status})
         path = QUEUES.path(name=name, subresource="status")
         write = Write("PATCH", path, body, content_type=MERGE, priority=Priority.STATUS, repeatable=True)

@@ -12,19 +12,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from navarch.model.resources import RowArray
+from navarch.model.resources import IntArray, RowArray
 from navarch.model.snapshot import JobColumns, TaskColumns
 from navarch.model.spec import JobSpec
 from navarch.model.tables import jobs, tasks
 from navarch.model.tables.columns import Array
 from navarch.model.tables.job_marks import JobMarks
 from navarch.model.tables.jobs import JobTable
+from navarch.model.tables.nodes import NodeTable
 from navarch.model.tables.tasks import TaskTable
 
 FEW = 8
 """Up to this many rows are copied one by one."""
 MANY = 8
 """When more than one row in this many was touched, all rows are copied."""
+Touched = np.ndarray[Any, np.dtype[np.intp]]
 
 
 class Table(Protocol):
@@ -39,71 +41,111 @@ class IncrementalCopy:
         self._arrays: dict[str, Array] = {}
         self._lists: dict[str, list[Any]] = {name: [] for name in lists}
         self._top = 0
+        self._views: tuple[tuple[int, int], dict[str, Any]] | None = None
+        """What `columns` gave last, by the number of rows and of resources; None: some array was replaced since."""
 
-    def follow(self, table: Table, top: int) -> np.ndarray[Any, np.dtype[np.intp]] | None:
+    def follow(self, table: Table, top: int) -> Touched | None:
         """Update the copy from the table's first `top` rows. Returns the copied rows; None: all."""
-        rows: np.ndarray[Any, np.dtype[np.intp]] | None = None
+        rows: Touched | None = None
         if self._arrays and len(table.touched) * MANY <= top:
             rows = np.fromiter(table.touched, dtype=np.intp, count=len(table.touched))
+        few = rows.tolist() if rows is not None and len(rows) <= FEW else None
         for name, axis in self._axes.items():
-            self._copy(name, getattr(table, name), rows, axis, top)
-        for name, copy in self._lists.items():
-            source: list[Any] = getattr(table, name)
+            source: Array = getattr(table, name)
+            copy = self._arrays.get(name)
+            if rows is None or copy is None or copy.shape != source.shape:
+                self._copy_all(name, source, axis, top)
+            elif few is None:
+                if axis:
+                    copy[..., rows] = source[..., rows]
+                else:
+                    copy[rows] = source[rows]
+            elif axis and copy.ndim > 1:  # plain views are several times cheaper than gathers
+                for row in few:
+                    copy[:, row] = source[:, row]
+            else:
+                for row in few:
+                    copy[row] = source[row]
+        for name, kept in self._lists.items():
+            listed: list[Any] = getattr(table, name)
             if rows is None:
-                copy[:] = source
+                kept[:] = listed
                 continue
-            copy += source[len(copy) :]
+            kept += listed[len(kept) :]
             for row in table.touched:
-                copy[row] = source[row]
+                kept[row] = listed[row]
         table.touched.clear()
         self._top = top
         return rows
 
-    def _copy(self, name: str, source: Array, rows: np.ndarray[Any, np.dtype[np.intp]] | None, axis: int, top: int) -> None:
-        copy = self._arrays.get(name)
-        if rows is None or copy is None or copy.shape != source.shape:
-            used = (slice(top),) if axis == 0 else (..., slice(top))
-            copy = self._arrays[name] = np.empty_like(source)
-            copy[used] = source[used]
-        elif len(rows) > FEW:
-            if axis:
-                copy[..., rows] = source[..., rows]
-            else:
-                copy[rows] = source[rows]
-        else:  # plain views are several times cheaper than gathers
-            for row in rows.tolist():
-                if axis and copy.ndim > 1:
-                    copy[:, row] = source[:, row]
-                else:
-                    copy[row] = source[row]
+    def _copy_all(self, name: str, source: Array, axis: int, top: int) -> None:
+        used = (slice(top),) if axis == 0 else (..., slice(top))
+        copy = self._arrays[name] = np.empty_like(source)
+        copy[used] = source[used]
+        self._views = None
 
     def columns(self, resources: int = 0) -> dict[str, Any]:
         """The rows in use of every column and list by name, read only. Columns over resources are cut to the first `resources`."""
-        out: dict[str, Any] = dict(self._lists)
-        for name, array in self._arrays.items():
-            if self._axes[name] == 0 or array.ndim == 1:
-                view = array[: self._top]
-            else:
-                view = array[:resources, : self._top]
-            view.flags.writeable = False
-            out[name] = view
-        return out
+        size = (self._top, resources)
+        if self._views is None or self._views[0] != size:
+            self._views = size, {**self._lists, **{name: self._view(name, resources) for name in self._arrays}}
+        return self._views[1]
+
+    def _view(self, name: str, resources: int) -> Array:
+        array = self._arrays[name]
+        in_use = array[: self._top] if self._axes[name] == 0 or array.ndim == 1 else array[:resources, : self._top]
+        in_use.flags.writeable = False
+        return in_use
 
 
 class SnapshotColumns:
-    """The task and job columns of snapshots, each kept by an incremental copy."""
+    """The columns of snapshots, each kept by an incremental copy."""
 
     def __init__(self) -> None:
         self._tasks = IncrementalCopy(tasks.COLUMNS, ("specs",))
         self._jobs = IncrementalCopy(jobs.COLUMNS, ("keys", "specs", "tasks"), rows_first=("counts",))
         self._marks = JobMarks()
         self._held: dict[int, JobSpec] = {}
+        self._nodes: dict[str, IntArray] = {}
+        """Figures of nodes in the order of snapshots."""
+        self._node_rows: RowArray | None = None
+        """The order of `_nodes`, as the snapshot's row of each of the table's nodes."""
+        self._node_of: RowArray | None = None
+        """The snapshot's node row of each task, in that order."""
+
+    def of_nodes(self, table: NodeTable, order: Touched, node_rows: RowArray, size: int) -> dict[str, IntArray]:
+        """Figures of nodes in this order, of the first `size` resources, in arrays that a session may write. `node_rows`: the
+        snapshot's row of each of the table's nodes, -1 for none. The same array means the same order."""
+        touched = table.touched
+        if self._node_rows is not node_rows or self._nodes["used"].shape[0] != size or len(touched) * MANY > len(order):
+            self._nodes = {name: getattr(table, name)[:size].take(order, axis=1) for name in ("allocatable", "used", "releasing")}
+            self._nodes["scoring"] = table.scoring.take(order, axis=1)
+            self._node_of = self._node_of if self._node_rows is node_rows else None
+            self._node_rows = node_rows
+        elif touched:
+            rows = np.fromiter(touched, dtype=np.intp, count=len(touched))
+            places = node_rows[rows]
+            rows, places = rows[places >= 0], places[places >= 0]
+            for name, copy in self._nodes.items():
+                source: IntArray = getattr(table, name)
+                if len(rows) > FEW:
+                    copy[:, places] = source[: len(copy), rows]
+                    continue
+                for row, place in zip(rows.tolist(), places.tolist()):
+                    copy[:, place] = source[: len(copy), row]
+        touched.clear()
+        return {name: copy.copy() for name, copy in self._nodes.items()}
 
     def of_tasks(self, table: TaskTable, node_rows: RowArray) -> TaskColumns:
-        """`node_rows`: the snapshot's row of each of the table's nodes; the last is for tasks without one (-1)."""
+        """`node_rows`: the snapshot's row of each of the table's nodes; the last is for tasks without one (-1). Called after
+        `of_nodes`."""
         top = table.rows.top
-        self._tasks.follow(table, top)
-        return TaskColumns(status=table.status[:top].copy(), node=node_rows[table.node[:top]], **self._tasks.columns())
+        rows = self._tasks.follow(table, top)
+        if rows is None or self._node_of is None or len(self._node_of) != top:
+            self._node_of = node_rows[table.node[:top]]
+        elif len(rows):
+            self._node_of[rows] = node_rows[table.node[rows]]
+        return TaskColumns(status=table.status[:top].copy(), node=self._node_of.copy(), **self._tasks.columns())
 
     def of_jobs(self, table: JobTable) -> JobColumns:
         table.epoch += 1

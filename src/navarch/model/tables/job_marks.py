@@ -17,7 +17,11 @@ _FINISHED = np.zeros(STATUS_COUNT, dtype=np.int64)
 _FINISHED[[TaskStatus.SUCCEEDED, TaskStatus.FAILED]] = 1
 _PLACED = _FINISHED.copy()
 _PLACED[[TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.RELEASING]] = 1
+FEW = 8
+"""Up to this many rows are marked one by one: forty array operations cost more than a row in plain Python."""
 _SUMS = np.stack([_READY, _PLACED, _FINISHED, ON_NODE.astype(np.int64), IS_ALLOCATED.astype(np.int64)], axis=1)
+_STATUSES = [np.flatnonzero(column).tolist() for column in _SUMS.T]
+"""The statuses that each of those sums counts."""
 
 
 class JobMarks:
@@ -44,6 +48,10 @@ class JobMarks:
         for name, before in list(vars(self).items()) if len(self.waiting) != size else ():
             setattr(self, name, np.zeros(size, dtype=bool))
             getattr(self, name)[: len(before)] = before
+        if rows is not None and len(rows) <= FEW:
+            for row in rows.tolist():
+                self._mark(table, row)
+            return
         at: np.ndarray[tuple[int], np.dtype[np.intp]] | slice = slice(size) if rows is None else rows
         counts, minimum, phase = table.counts[at], table.min_member[at], table.phase[at]
         ready, placed, finished, there, hold = (counts @ _SUMS).T
@@ -64,3 +72,25 @@ class JobMarks:
         self.restless_when_held[at] = has_queue & (busy | (phase != expected_of_held))
         self.unsaid[at] = has_queue & ~table.scheduled[at]
         self.broken[at] = has_queue & (hold + leaving > 0) & (hold + leaving < minimum)
+
+    def _mark(self, table: JobTable, row: int) -> None:
+        """The marks of one row. The same rules as above."""
+        counts, phases = table.counts[row].tolist(), table.phases
+        minimum, phase = int(table.min_member[row]), int(table.phase[row])
+        ready, placed, finished, there, hold = (sum(counts[status] for status in each) for each in _STATUSES)
+        absent = bool(table.held[row]) and not there
+        has_queue = table.queue[row] >= 0 and not absent
+        inqueue, running, pending = phases.get("Inqueue", -1), phases.get("Running", -1), phases.get("Pending", -1)
+        if placed >= minimum:
+            expected = phases.get("Completed", -1) if placed == finished else running
+        else:
+            expected = inqueue if phase == inqueue else pending
+        waiting, leaving = counts[TaskStatus.PENDING] > 0, counts[TaskStatus.RELEASING]
+        busy = waiting or leaving > 0 or minimum <= 0 or table.stale[row] or ready + table.best_effort_pending[row] < minimum
+        self.absent[row] = absent
+        self.waiting[row] = waiting and not absent
+        self.unadmitted[row] = has_queue and phase in (phases.get("", -1), pending)
+        self.restless[row] = has_queue and (busy or phase != expected)
+        self.restless_when_held[row] = has_queue and (busy or phase != (running if hold >= minimum else pending))
+        self.unsaid[row] = has_queue and not table.scheduled[row]
+        self.broken[row] = has_queue and 0 < hold + leaving < minimum

@@ -34,6 +34,8 @@ class NodeTable:
         """Changes when a node comes, goes, or changes anything but its figures: static answers hold while it stays."""
         self.changes = 0
         """Changes whenever a node's spec does."""
+        self.touched: set[int] = set()
+        """Rows whose figures were written since the last snapshot (see `incremental_copy`)."""
         self._serial = 0
 
     def put(self, spec: NodeSpec) -> int:
@@ -48,6 +50,7 @@ class NodeTable:
         self.specs[row] = spec
         self.changes += 1
         self.alive[row] = True
+        self.touched.add(row)
         return row
 
     def remove(self, name: str) -> None:
@@ -59,6 +62,7 @@ class NodeTable:
         self.alive[row] = False
         self.specs[row] = None
         self.allocatable[:, row] = 0
+        self.touched.add(row)
         self.drop_if_unused(row)
 
     def row_for(self, name: str) -> int:
@@ -94,6 +98,7 @@ class NodeTable:
         self.scoring[0, row] += sign * footprint[0]
         self.scoring[1, row] += sign * footprint[1]
         self.tasks[row] += sign
+        self.touched.add(row)
         if sign < 0:
             self.drop_if_unused(row)
 
@@ -107,6 +112,7 @@ class NodeTable:
         self.scoring[:, :top] += sums_by_group(footprints, rows, top)
         for row, tasks in zip(*(each.tolist() for each in np.unique(rows, return_counts=True))):
             self.tasks[row] += tasks
+            self.touched.add(row)
 
     def drop_if_unused(self, row: int) -> None:
         if not self.alive[row] and not self.tasks[row]:

@@ -29,6 +29,8 @@ class ShapeTable:
         """Those in use that have rules about other pods, by number: few, where there may be as many shapes as pods."""
         self.sharing: set[int] = set()
         """Those in use that ask for a part of a device, by number."""
+        self.changes = 0
+        """Grows with every shape that is added."""
         self._number: dict[Shape, int] = {}
         self._free: list[int] = []
 
@@ -48,6 +50,7 @@ class ShapeTable:
             self._free.append(number)
 
     def _add(self, shape: Shape) -> int:
+        self.changes += 1
         self.space.learn(shape.requests)
         part = min(part_of_gpus(shape), BOUND)
         if part:

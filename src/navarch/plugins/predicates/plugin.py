@@ -25,6 +25,7 @@ from navarch.plugins.predicates.pods.affinity import InterPodAffinity
 from navarch.plugins.predicates.pods.default_spread import SpreadDefaults
 from navarch.plugins.predicates.pods.fixed_answers import FixableFilter
 from navarch.plugins.predicates.pods.spread import PodTopologySpread
+from navarch.plugins.predicates.rules_in_use import rules_in_use
 from navarch.plugins.predicates.unsupported import Unsupported
 from navarch.plugins.predicates.volumes.binding import VolumeBinding
 from navarch.plugins.predicates.volumes.limits import NodeVolumeLimits
@@ -84,33 +85,44 @@ class Predicates(Plugin):
         self._asked: dict[int, list[NodeFilter]] = {}
         """Those that apply to a class, for the cycle."""
         self._fixed: list[FixableFilter] = []
+        self._in_use = rules_in_use(session.snapshot)
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
-        rules: list[NodeFilter] = [Unsupported(), UnservedCards(session), PodNumber(), NodeUnschedulable(snapshot)]
-        if self._on("NodeAffinity"):
+        in_use = self._in_use
+        rules: list[NodeFilter] = []
+        if in_use.unsupported:
+            rules.append(Unsupported())
+        if in_use.unserved_cards:
+            rules.append(UnservedCards(session))
+        rules.append(PodNumber())
+        if in_use.cordoned:
+            rules.append(NodeUnschedulable(snapshot))
+        if in_use.node_demand and self._on("NodeAffinity"):
             rules.append(NodeAffinity(snapshot))
-        if self._on("TaintToleration"):
+        if in_use.hard_taints and self._on("TaintToleration"):
             rules.append(TaintToleration(snapshot))
-        if self._on("NodePorts"):
+        if in_use.ports and self._on("NodePorts"):
             rules.append(NodePorts(session))
-        if self._on("PodAffinity"):
+        if in_use.pod_affinity and self._on("PodAffinity"):
             rules.append(InterPodAffinity(session))
-        if self._on("NodeVolumeLimits"):
+        if in_use.volumes and self._on("NodeVolumeLimits"):
             rules.append(NodeVolumeLimits(session))
-        if self._on("VolumeZone"):
+        if in_use.volumes and self._on("VolumeZone"):
             rules.append(VolumeZone(snapshot))
-        if self._on("PodTopologySpread"):
+        if in_use.spread and self._on("PodTopologySpread"):
             rules.append(PodTopologySpread(session, SpreadDefaults()))
-        if self._on("VolumeBinding"):
+        if in_use.volumes and self._on("VolumeBinding"):
             rules.append(VolumeBinding(session))
-        if self._on("DynamicResourceAllocation"):
+        if in_use.claims and self._on("DynamicResourceAllocation"):
             rules.append(DynamicResources(session))
         for rule in rules:
             rule.has_last_word = False
         return list(rules)
 
     def close(self) -> None:
+        if not self._in_use.claims:
+            return
         extended = self.session.shared(ExtendedClaims)
         if any(shape.claims or extended.concerns(shape) for shape in self.session.snapshot.shapes):
             self.session.shared(Claims).record()

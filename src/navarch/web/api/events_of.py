@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from collections.abc import Collection
 from typing import Any, Final
@@ -15,6 +16,8 @@ EVENTS: Final = Resource("events.k8s.io", "v1", "events")
 MOST_EVENTS: Final = 100
 MOST_READ: Final = 5000
 """Events of a namespace that are looked through."""
+LIST_SECONDS: Final = 5.0
+"""A page is shown without events rather than later."""
 
 
 async def events_of(client: Client, namespace: str, names: Collection[str]) -> list[dict[str, Any]] | None:
@@ -22,12 +25,13 @@ async def events_of(client: Client, namespace: str, names: Collection[str]) -> l
     found: list[dict[str, Any]] = []
     read = 0
     try:
-        async for page in client.pages(EVENTS, dict[str, Any], namespace=namespace):
-            found += (_shown(each) for each in page.items or () if (each.get("regarding") or {}).get("name") in names)
-            read += len(page.items or ())
-            if read >= MOST_READ:
-                break
-    except KubeError:
+        async with asyncio.timeout(LIST_SECONDS):
+            async for page in client.pages(EVENTS, dict[str, Any], namespace=namespace):
+                found += (_shown(each) for each in page.items or () if (each.get("regarding") or {}).get("name") in names)
+                read += len(page.items or ())
+                if read >= MOST_READ:
+                    break
+    except (KubeError, TimeoutError):
         return None
     found.sort(key=lambda each: (-(each["time"] or 0.0), each["object"], each["reason"]))
     return found[:MOST_EVENTS]

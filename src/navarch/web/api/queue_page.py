@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from navarch.explanation.queues import explain_queue
 from navarch.web.api.context import Context
@@ -20,7 +21,8 @@ class QueuePage:
         context.check_ready()
         name = find_queue(context, viewer, request.match_info["name"])
         record = await context.dry_run.record()
-        found = explain_queue(state.cluster, record, name)
+        # The dry run tells what waits. What queues hold is told as it is now, before the next cycle.
+        found = explain_queue(state.cluster, replace(record, queues=state.assessment.queues), name)
         seen = context.queues_seen(viewer)
         if seen is not None:
             found.borrows = [each for each in found.borrows if each.queue in seen]

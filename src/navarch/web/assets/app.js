@@ -3,6 +3,7 @@ import { html, render, useEffect, useErrorBoundary, useRef } from "./core/dom.js
 import { useConnection } from "./core/live.js";
 import { applyTheme, preference, usePreference } from "./core/preferences.js";
 import { address, useRoute } from "./core/router.js";
+import { useStatus } from "./core/status.js";
 import { CyclePage } from "./pages/cycle.js";
 import { CyclesPage } from "./pages/cycles.js";
 import { JobPage } from "./pages/job.js";
@@ -14,7 +15,7 @@ import { QueuePage } from "./pages/queue.js";
 import { QueuesPage } from "./pages/queues.js";
 import { SimulationPage } from "./pages/simulation.js";
 import { SimulationsPage } from "./pages/simulations.js";
-import { StatusBand } from "./parts/status_band.js";
+import { StatusBand, isCurrent } from "./parts/status_band.js";
 
 // First part of the address -> title, page of the list, page of one item.
 const PAGES = {
@@ -26,7 +27,7 @@ const PAGES = {
   simulations: ["Simulations", SimulationsPage, SimulationPage],
 };
 const THEMES = { system: "Colours: system", light: "Colours: light", dark: "Colours: dark" };
-const CONNECTIONS = { live: ["on", "live"], connecting: ["", "connecting"], idle: ["on", "loaded"] };
+const CONNECTIONS = { live: ["on", "live"], connecting: ["", "connecting"], idle: ["on", "loaded"], old: ["off", "not current"] };
 
 function App() {
   const { parts, query } = useRoute();
@@ -34,6 +35,7 @@ function App() {
   const [title, List, Item] = PAGES[section] ?? ["No such page", NoSuchPage];
   const Page = rest.length && Item ? Item : List;
   const where = parts.join("/");
+  const status = useStatus();
   const main = useRef();
   const before = useRef(where);
   useEffect(() => {
@@ -50,9 +52,9 @@ function App() {
         ${Object.entries(PAGES).map(([name, [text]]) => html`<a href=${address([name])}
           aria-current=${name === section ? "page" : undefined}>${text}</a>`)}
       </nav>
-      <div class="right"><${Connection} /><${ThemeButton} /></div>
+      <div class="right"><${Connection} current=${isCurrent(status)} /><${ThemeButton} /></div>
     </header>
-    <${StatusBand} />
+    <${StatusBand} status=${status} />
     <main id="main" ref=${main}><${Contained} key=${where}><${Page} parts=${rest} query=${query} /><//></main>`;
 }
 
@@ -64,8 +66,9 @@ function Contained({ children }) {
     <button type="button" onClick=${reset}>Try again</button></p>`;
 }
 
-function Connection() {
-  const [style, text] = CONNECTIONS[useConnection()];
+function Connection({ current }) {
+  const connection = useConnection();
+  const [style, text] = CONNECTIONS[current ? connection : "old"];
   return html`<span class=${`live ${style}`} role="status">${text}</span>`;
 }
 
@@ -101,4 +104,6 @@ if (found.searchParams.has("token")) {
   history.replaceState(null, "", found);
 }
 applyTheme(preference("theme", "system"));
-render(html`<${App} />`, document.getElementById("app"));
+const host = document.getElementById("app");
+host.replaceChildren(); // the frame that was painted while modules were loading
+render(html`<${App} />`, host);

@@ -46,7 +46,11 @@ class ApiServerHealth:
 
     async def ask(self) -> None:
         try:
-            await self._client.transport.request("GET", "/version", timeout=ANSWER_SECONDS, attempts=1)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._client.transport.request("GET", "/version", attempts=1)
+        except TimeoutError:
+            self.reason = f"no answer within {ANSWER_SECONDS:g} s"
+            return
         except KubeError as error:
             if not isinstance(error, ApiError) or error.code >= 500 or error.code == 401:
                 self.reason = str(error)

@@ -10,13 +10,13 @@ from navarch.actions.kai.lost_tasks import LostTasks
 def test_a_job_is_held_up_by_a_lost_task_until_one_of_its_tasks_moves() -> None:
     session = World().queue("q").node("n", cpu=4).job("r").pods("r", 2, "n", cpu=1).pods("r", 1, cpu=1).session(compat="kai")
     job, lost = job_of(session, "r"), session.shared(LostTasks)
-    first, second, _ = job.tasks
+    first, second, third = job.tasks
     statement = session.statement()
     statement.evict(first)
-    lost.propose([(job, first)])
-    assert not lost.hold_up(job), "nothing is carried out yet"
+    lost.propose([(job, [first, third])])
+    assert not lost.hold_up(job) and lost.waiting(job) is None, "nothing is carried out yet"
     statement.commit()
     lost.settle()
-    assert lost.hold_up(job)
+    assert lost.hold_up(job) and lost.waiting(job) == [third], "only tasks of its list that wait weigh in the order of queues"
     session.statement().evict(second)
-    assert not lost.hold_up(job)
+    assert not lost.hold_up(job) and lost.waiting(job) is None

@@ -9,7 +9,7 @@ import pytest
 from tests.worlds.plugin_session import World
 
 from navarch.actions.allocate import Allocate
-from navarch.engine.containment.containment import MOST_IN_NAMESPACE, MOST_RESTARTS, TOO_MANY, CycleFailed
+from navarch.engine.containment.containment import MOST_IN_NAMESPACE, MOST_RESTARTS, TOO_MANY
 from navarch.engine.cycle import decide
 from navarch.engine.figures import Figures
 from navarch.engine.job import Job
@@ -171,42 +171,6 @@ def test_a_job_that_runs_keeps_its_pods_and_their_room() -> None:
     assert failing(record) == ["ns/grows"]
     (told,) = (job for job in record.jobs if job.job == "ns/grows")
     assert dict(told.pods) == {"Pending": 3, "Running": 3}
-
-
-class BadOpen(Plugin):
-    """Fails whatever there is"""
-
-    name = "bad-open"
-
-    def open(self) -> None:
-        raise OSError("no such table")
-
-    def job_valid(self, job: Job) -> None:
-        return None
-
-
-def test_an_error_without_a_job_ends_the_cycle_and_names_the_plugin() -> None:
-    with pytest.raises(CycleFailed, match=r"^plugin bad-open \(test_containment.py:\d+\) failed: OSError: no such table$"):
-        run(world("a"), BadOpen)
-
-
-class Endless(Plugin):
-    """Fails on every job"""
-
-    name = "endless"
-
-    def job_valid(self, job: Job) -> None:
-        raise ValueError
-
-
-def test_restarts_are_bounded_and_those_that_failed_are_told() -> None:
-    made = World().node("n", cpu=64).queue("q")
-    for number in range(100):
-        put(made, f"ns{number}")
-    record = run(made, Endless)
-    assert record.warnings == [TOO_MANY]
-    assert record.binds == []
-    assert len(record.failures) == len(record.jobs) == MOST_RESTARTS + 1
 
 
 class BadNodes(Plugin):

@@ -18,6 +18,7 @@ from navarch.engine.record import ClaimAllocation
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.resources import Resource
+from navarch.live.prebind.claim_access import ClaimAccess
 from navarch.live.prebind.device_claims import ATTEMPTS, KIND, PROTECTION, DeviceClaims
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.objects.devices import AllocatedDevice
@@ -60,7 +61,8 @@ class Served(World):
         super().__init__()
         self.client = client
         self.rival = Rival(client)
-        self.claims = DeviceClaims(cast(Client, self.rival), self.cache, lambda: RESOURCE_CLAIMS, binding_conditions(self.cache))
+        client = cast(Client, self.rival)
+        self.claims = DeviceClaims(ClaimAccess(client, self.cache, lambda: RESOURCE_CLAIMS, binding_conditions(self.cache)))
 
     async def make(self, manifest: Object) -> Object:
         """On the server, and shown to the cache."""

@@ -22,6 +22,7 @@ from navarch.kube.errors import Unreachable
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cycle import run_cycle
+from navarch.live.prebind.claim_access import ClaimAccess
 from navarch.live.prebind.extended_resource_claims import ExtendedResourceClaims
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.spec import ObjectSpec
@@ -44,7 +45,7 @@ class World:
         gpus["spec"]["extendedResourceName"] = GPU
         self.shows(gpus)
         self.shows(slice_of("n1", "a", "a"))
-        self.claims = ExtendedResourceClaims(client, self.cache, lambda: RESOURCE_CLAIMS, binding_conditions(self.cache))
+        self.claims = ExtendedResourceClaims(ClaimAccess(client, self.cache, lambda: RESOURCE_CLAIMS, binding_conditions(self.cache)))
 
     def shows(self, manifest: Object) -> None:
         meta = manifest["metadata"]

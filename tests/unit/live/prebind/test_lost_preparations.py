@@ -14,6 +14,7 @@ from navarch.embedded.api.patches.json_patch import merge
 from navarch.kube.client import Client
 from navarch.kube.errors import OutcomeUnknown
 from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.prebind.claim_access import ClaimAccess
 from navarch.live.prebind.device_claims import PROTECTION, DeviceClaims
 from navarch.live.prebind.preparation import PreparationFailed, Step
 from navarch.live.prebind.volumes import SELECTED_NODE
@@ -67,7 +68,8 @@ async def test_devices_that_were_allocated() -> None:
     protected["metadata"]["finalizers"] = [PROTECTION]
     world.shows(protected)
     store = Store(protected)
-    world.claims = DeviceClaims(cast(Client, store), world.cache, lambda: RESOURCE_CLAIMS, binding_conditions(world.cache))
+    access = ClaimAccess(cast(Client, store), world.cache, lambda: RESOURCE_CLAIMS, binding_conditions(world.cache))
+    world.claims = DeviceClaims(access)
     world.pod("a", "shared")
     (decided,) = world.decide().record.binds
     bind = shared_claims.bind_of(decided.uid)

@@ -60,7 +60,7 @@ def test_results_are_kept_and_a_cut_line_is_dropped(tmp_path: Path) -> None:
 
 
 def test_results_as_a_parquet_table(tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the extra navarch[parquet] is not installed")
     file = tmp_path / "results.parquet"
     one, other = spec(seed=1), spec(seed=2)
     Results(file).add(one, run(one))

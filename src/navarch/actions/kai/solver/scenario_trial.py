@@ -120,13 +120,13 @@ class ScenarioTrial:
 
     def _note_lost(self, victims: Victims, lost: set[int], evicted: set[int]) -> None:
         """Note the jobs that were asked for their next tasks and found no place for them."""
-        first: dict[int, tuple[Job, int]] = {}
+        lists: dict[int, tuple[Job, list[int]]] = {}
         for batch in victims:
             job = whole_job(batch.job)
-            chunk = next_to_place(self.session, job.tree, evicted) if job.row not in first else []
+            chunk = next_to_place(self.session, job.tree, evicted) if job.row not in lists else []
             if chunk and job.row not in self._placed and not lost.isdisjoint(chunk):
-                first[job.row] = job, chunk[0]
-        self.session.shared(LostTasks).propose(list(first.values()))
+                lists[job.row] = job, list(chunk)
+        self.session.shared(LostTasks).propose(list(lists.values()))
 
     def _kinds(self, jobs: Iterable[Job]) -> set[int]:
         """Every task class of the victims."""
@@ -161,11 +161,15 @@ def take_back(statement: Statement) -> None:
         job.last_undone.update(undone)
 
 
+def trials_leave_traces(session: Session) -> bool:
+    """Whether a discarded trial may leave the books of shared GPUs changed."""
+    devices, semantics = session.devices, session.semantics
+    return devices is not None and devices.any_shared and (semantics.moved_share_leaves_ghost or semantics.devices_are_counted)
+
+
 def leaves_nothing(session: Session, victims: Sequence[Batch]) -> bool:
     """Whether a discarded trial with these victims restores every figure."""
-    devices = session.devices
-    traces = session.semantics.moved_share_leaves_ghost or session.semantics.devices_are_counted
-    if not traces or devices is None or not devices.any_shared:
+    if not trials_leave_traces(session):
         return True
     return not any(shares_devices(session.class_of(task)) for batch in victims for task in batch.tasks)
 

@@ -254,8 +254,9 @@ class KaiProportion(Plugin):
         row = self.row.get(job.queue.name)
         return None if row is None else self.refusal(job, row, self.amounts.placed(task, node))
 
-    def refusal(self, job: Job, row: int, amount: Floats) -> Reason | None:
-        broken = over_capacity(self.tree, row, amount, job.spec.preemptable)
+    def refusal(self, job: Job, row: int, amount: Floats, *, limits: bool = True) -> Reason | None:
+        """`limits` False: quotas alone are asked."""
+        broken = over_capacity(self.tree, row, amount, job.spec.preemptable, limits=limits)
         if broken is None:
             return None
         queue, tree, worst = self.queues[broken.queue][0].name, self.tree, int(np.argmax(broken.resources))
@@ -287,11 +288,12 @@ class KaiProportion(Plugin):
 
     def may_preempt(self, job: Job, tasks: Sequence[int]) -> Reason | None:
         """Refuses a non-preemptible job above the quota of its queue: evicting inside the queue does not lower what its
-        non-preemptible jobs hold."""
-        if job.spec.preemptable:
+        non-preemptible jobs hold. Limits are not asked here: evicting inside the queue may bring it below them."""
+        row = self.row.get(job.queue.name)
+        if job.spec.preemptable or row is None:
             return None
-        reason = self.chunk_refusal(job, tasks)
-        return reason if reason is not None and reason.code == OVER_QUOTA else None
+        amount = np.sum([self.amounts.at_least(task) for task in tasks], axis=0)
+        return self.refusal(job, row, amount, limits=False)
 
     def _beyond_share(self, job: Job, row: int, amount: Floats) -> Reason:
         tree, queue = self.tree, job.queue.name

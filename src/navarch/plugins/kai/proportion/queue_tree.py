@@ -68,11 +68,11 @@ class OverCapacity:
     resources: NDArray[np.bool_]
 
 
-def over_capacity(tree: QueueTree, queue: int, amount: Floats, preemptible: bool) -> OverCapacity | None:
+def over_capacity(tree: QueueTree, queue: int, amount: Floats, preemptible: bool, *, limits: bool = True) -> OverCapacity | None:
     """The first bound that `amount` more in `queue` would break: limits from leaf to root, then, for non-preemptible jobs, quotas
-    from leaf to root. Only requested resources are checked."""
+    from leaf to root. Only requested resources are checked. `limits` False: quotas alone."""
     path = list(tree.path(queue))
-    checks = [(True, tree.limit, tree.allocated)]
+    checks = [(True, tree.limit, tree.allocated)] if limits else []
     if not preemptible:
         checks.append((False, tree.quota, tree.fixed))
     for over_limit, bound, held in checks:

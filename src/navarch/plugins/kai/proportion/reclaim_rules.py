@@ -58,15 +58,21 @@ def may_take(tree: QueueTree, queue: int, required: Floats, preemptible: bool, t
         path = list(tree.path(victim))
         taken = np.cumsum(np.array(units), axis=0)
         remaining = np.vstack([held[:, giver], held[:, giver] - taken[:-1]])  # each unit is judged before it goes
-        fair = (remaining > allocatable).any(axis=1)
+        fair = _exceeded(remaining, allocatable)
         if within_quota:
-            fair |= (remaining > quota).any(axis=1)
+            fair |= _exceeded(remaining, quota)
         if not fair.all():
             return False
         held[:, path] -= taken[-1][:, None]
         lost[path] = True
         involved[:, path] |= (taken[-1] > 0)[:, None]
     return _stays_least_saturated(tree, queue, required, preemptible, held, lost, involved, saturation)
+
+
+def _exceeded(amounts: Floats, bound: Floats) -> NDArray[np.bool_]:
+    """`exceeds` for each row of amounts."""
+    found: NDArray[np.bool_] = ((amounts > bound) | ((amounts == -1) & np.isfinite(bound))).any(axis=1)
+    return found
 
 
 def most_taken(tree: QueueTree, queue: int, required: Floats, victims: Sequence[tuple[int, Floats]]) -> Floats:

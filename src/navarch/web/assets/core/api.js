@@ -1,9 +1,10 @@
 // Requests to the JSON API. Addresses are relative, so the page works below any prefix. The cookie of the page is the credential.
 
 export class ApiError extends Error {
-  constructor(status, message) {
+  constructor(status, message, near = []) {
     super(message);
     this.status = status;
+    this.near = near; // names that are spelt alike
   }
 }
 
@@ -41,5 +42,5 @@ async function answer(response) {
   const body = isJson ? await response.json() : null;
   if (response.ok) return body;
   const said = body?.error?.message ?? body?.message ?? body?.error;
-  throw new ApiError(response.status, typeof said === "string" && said ? said : `the server answered ${response.status}`);
+  throw new ApiError(response.status, typeof said === "string" && said ? said : `the server answered ${response.status}`, body?.error?.near);
 }

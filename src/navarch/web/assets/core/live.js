@@ -130,6 +130,7 @@ function follow({ load, topics, filters, onLoad, onChange, onError }) {
       if (abort.signal.aborted) return;
       onError(error);
       if (!source && error.status !== 401 && error.status !== 404) later();
+      else if (!source) setStream(key, null);
     } finally {
       loading = false;
     }

@@ -14,7 +14,7 @@ export function CyclePage({ parts, query }) {
   const source = useOnce(["cycles", id], { policy: query.policy });
   const choose = (event) => setQuery({ policy: event.currentTarget.value });
   return html`
-    <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/cycles">Cycles</a> / </span>${id}</h1></div>
+    <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/cycles">Cycles</a> / </span>${id === "last" ? "the last cycle of the scheduler" : id}</h1></div>
     <div class="filters"><label>Compare with policy
       <select onChange=${choose}>
         <option value="">none</option>${PRESETS.map((name) => html`<option value=${name}

@@ -5,7 +5,7 @@ import { useResource } from "../core/live.js";
 import { objects } from "../core/rows.js";
 import { Ahead, Blockers, Cause, CauseText, Caveats, Changes, NodeReasons, Placements } from "../parts/explanation.js";
 import { Few, JobLink, NodeLink, QueueLink } from "../parts/names.js";
-import { Empty, Loaded, State } from "../parts/notices.js";
+import { Empty, Facts, Loaded, State } from "../parts/notices.js";
 import { Grid } from "../parts/grid.js";
 import { Place, shownName, startText } from "../parts/job_cells.js";
 import { TrialsButton, useTrials } from "../parts/trials.js";
@@ -79,9 +79,9 @@ function Summary({ data }) {
     ["Kind", job.kind],
     entries.length > 0 && ["Labels", html`<button type="button" class="link" aria-expanded=${open ? "true" : "false"}
       onClick=${() => setOpen(!open)}>${open ? "hide" : `show ${entries.length}`}</button>`],
-  ].filter(Boolean);
+  ];
   return html`
-    <dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+    <${Facts} facts=${facts} />
     ${open && html`<dl class="panel">${entries.map(([key, value]) => html`<dt class="mono">${key}</dt>
       <dd class="mono">${value}</dd>`)}</dl>`}`;
 }
@@ -142,7 +142,7 @@ function Conditions({ conditions }) {
 }
 
 function Events({ events }) {
-  if (events === null || events === undefined) return html`<${Empty}>Events may not be listed here.<//>`;
+  if (events === null || events === undefined) return html`<${Empty}>Events could not be listed.<//>`;
   if (!events.length) return html`<${Empty}>None.<//>`;
   const columns = [{ title: "Time", className: "narrow-column" }, "reason", "objects", "message"];
   return html`

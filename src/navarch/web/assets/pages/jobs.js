@@ -23,7 +23,7 @@ const COLUMNS = [
   { id: "pods", title: "Pods", width: "62px", num: true, minor: true, text: podsLong, cell: podsShort },
   { id: "gpus", title: "GPU", width: "54px", num: true, sortable: true, minor: true, cell: (row) => (row.gpus ? plain(row.gpus) : "–") },
   { id: "created", title: "Age", width: "76px", num: true, sortable: true, cell: (row) => age(row.created) },
-  { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: (row) => html`<${Place}
+  { id: "place", title: "Place", width: "104px", num: true, sortable: true, cell: (row) => html`<${Place}
     row=${row} />`, text: (row) => row.never },
   { id: "start", title: "Start", width: "112px", sortable: true, minor: true, text: (row) => row.startUnknown ?? "", cell: startText },
   { id: "cause", title: "Why it waits", sortable: true, cell: causeText },

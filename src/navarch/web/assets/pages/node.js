@@ -5,7 +5,7 @@ import { useResource } from "../core/live.js";
 import { objects } from "../core/rows.js";
 import { Bar } from "../parts/bars.js";
 import { Few, JobLink, QueueLink } from "../parts/names.js";
-import { Empty, Loaded, State } from "../parts/notices.js";
+import { Empty, Facts, Loaded, State } from "../parts/notices.js";
 import { Table, bar, num } from "../parts/table.js";
 
 export function NodePage({ parts }) {
@@ -20,17 +20,18 @@ export function NodePage({ parts }) {
 function Node({ data }) {
   const { node, explanation } = data;
   return html`
-    <div class="row">
-      <${State} value=${node.status} />
-      ${node.zone && html`<span>zone ${node.zone}</span>`}
-      <span class="note">${age(data.created)} old · ${count(data.pods.rows.length, "pod")}</span>
-      ${explanation?.taints?.map((taint) => html`<${State} value=${taint} tone="warn" />`)}
-    </div>
-    <div class="panels two">
+    <${Facts} facts=${[
+      ["Status", html`<${State} value=${node.status} />`],
+      node.zone && ["Zone", node.zone],
+      ["Pods", plain(data.pods.rows.length)],
+      ["Age", age(data.created)],
+      explanation?.taints?.length > 0 && ["Taints", explanation.taints.map((taint) => html`<${State} value=${taint} tone="warn" /> `)],
+    ]} />
+    <div class="panels two even">
       <${Use} node=${node} useless=${explanation?.useless ?? {}} />
       <${Devices} devices=${data.devices} />
       <${Zones} zones=${data.zones} />
-      <section class="panel wide"><h2>What waiting pods are told <span class="note">why it takes nothing</span></h2>
+      <section class="panel wide"><h2>${takesNothing(explanation) ? "Why it takes nothing" : "What it tells waiting pods"}</h2>
         <${Refusals} explanation=${explanation} /></section>
       <${Pods} pods=${data.pods} />
       <section class="panel wide"><h2>Labels</h2>
@@ -89,12 +90,14 @@ function filled({ use, pods }) {
   return use === "held" || pods.some((each) => each.part === null) ? 1 : pods.reduce((sum, each) => sum + each.part, 0);
 }
 
+const takesNothing = (explanation) => explanation?.waiting.length > 0 && explanation.waiting.every((each) => each.refused.length > 0);
+
 function Refusals({ explanation }) {
   if (!explanation) return html`<${Empty}>Not known.<//>`;
   if (!explanation.waiting.length) return html`<${Empty}>No pod waits.<//>`;
   return html`
     <${Table} label="What waiting pods are told" tall
-      columns=${["Jobs", num("pods"), "ask for", "the node says"]}>${explanation.waiting.map((each) => html`
+      columns=${["Waiting jobs", num("pods"), "ask for", "the node says"]}>${explanation.waiting.map((each) => html`
         <tr><td><${Few} items=${each.jobs.map((job) => html`<${JobLink} id=${job} />`)} most=${3} /></td>
           <td class="num">${plain(each.pods)}</td><td>${amounts(each.requests)}</td>
         <td class="anywhere">${each.refused.length ? each.refused.join("; ") : html`<${State} value="would take one" tone="good" />`}</td>

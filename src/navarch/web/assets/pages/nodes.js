@@ -54,7 +54,7 @@ function Nodes({ data, query }) {
           onChange=${field("level")}>${[...data.levels, "none"].map((name) => option(name, name === "none" ? "nothing" : name.replace(/^.*\//, ""), level))}</select>
           </label>`}
       <label class="search">Text <input type="search" value=${query.text ?? ""} data-search title="The key / leads here"
-        onInput=${field("text")} placeholder="name, place, queue or job" />
+        onInput=${field("text")} placeholder="node, rack, queue or job" />
         </label>
       <span class="note" role="status">${count(nodes.length, "node")}, ${totals(nodes, column, resource)}</span>
     </form>
@@ -89,18 +89,18 @@ function written(node, column, resource) {
 function NodeTable({ nodes, accept, column, resource, query }) {
   const [again, setAgain] = useState(0);
   const columns = [
-    { id: "name", title: "Node", width: "20%", sortable: true, text: nameOf, cell: (node) => html`<a
+    { id: "name", title: "Node", width: "16%", sortable: true, text: nameOf, cell: (node) => html`<a
       href=${address(["nodes", node.name])}>${node.name}</a>` },
     { id: "status", title: "Status", width: "120px", sortable: true, cell: (node) => html`<${State} value=${statusText(node)} />` },
-    { id: "use", title: resourceName(resource), width: "18%", sortable: true, cell: (node) => html`<${Bar} thin
+    { id: "use", title: resourceName(resource), width: "14%", sortable: true, cell: (node) => html`<${Bar} thin
       parts=${useParts(node, column)}
       whole=${node.allocatable[column]} label=${told(node, column, resource)} />` },
-    { id: "used", title: "used", width: "84px", num: true, sortable: true, cell: (node) => amount(resource, node.used[column]) },
-    { id: "free", title: "free", width: "84px", num: true, sortable: true, minor: true, cell: (node) => amount(resource, node.allocatable[column] - node.used[column]) },
-    { id: "useless", title: "useless", width: "84px", num: true, sortable: true, minor: true, cell: (node) => (node.useless[column] ? amount(resource, node.useless[column]) : "–") },
-    { id: "pods", title: "pods", width: "60px", num: true, sortable: true, minor: true, cell: (node) => plain(node.pods) },
-    { id: "place", title: "Place", width: "14%", sortable: true, minor: true, cell: (node) => node.domains.filter(Boolean).join(" / ") },
-    { id: "queue", title: "Queue", width: "12%", sortable: true, minor: true, text: (node) => node.queue ?? "", cell: (node) => (node.queue ? html`<${QueueLink}
+    { id: "used", title: "Used", width: "84px", num: true, sortable: true, cell: (node) => amount(resource, node.used[column]) },
+    { id: "free", title: "Free", width: "84px", num: true, sortable: true, minor: true, cell: (node) => amount(resource, node.allocatable[column] - node.used[column]) },
+    { id: "useless", title: "Useless", width: "84px", num: true, sortable: true, minor: true, cell: (node) => (node.useless[column] ? amount(resource, node.useless[column]) : "–") },
+    { id: "pods", title: "Pods", width: "60px", num: true, sortable: true, minor: true, cell: (node) => plain(node.pods) },
+    { id: "place", title: "Place", width: "13%", sortable: true, minor: true, text: (node) => node.domains.filter(Boolean).join(" / "), cell: (node) => node.domains.filter(Boolean).slice(-2).join(" / ") },
+    { id: "queue", title: "Queue", width: "9%", sortable: true, minor: true, text: (node) => node.queue ?? "", cell: (node) => (node.queue ? html`<${QueueLink}
       name=${node.queue} />` : "–") },
     { id: "job", title: "Job with most of it", sortable: true, minor: true, text: (node) => node.job ?? "", cell: (node) => (node.job ? html`<${JobLink}
       id=${node.job} />` : "–") },

@@ -1,18 +1,17 @@
 // Overview: what runs and what waits, what is used and free, why jobs wait, and how the scheduler does. What a reader looks for first
 // stands first: the figures of the cluster, then the waiting jobs with their causes, then what an administrator watches.
-import { get } from "../core/api.js";
-import { html, useEffect, useState } from "../core/dom.js";
+import { html } from "../core/dom.js";
 import { age, amounts, clock, count, plain, span } from "../core/format.js";
 import { useTopic } from "../core/live.js";
 import { address } from "../core/router.js";
-import { objects } from "../core/rows.js";
 import { Decisions } from "../parts/decisions.js";
 import { Glance, nodesText } from "../parts/glance.js";
-import { Place, causeText, podsLong, podsShort, shownName, startText } from "../parts/job_cells.js";
+import { causeText, shownName } from "../parts/job_cells.js";
 import { JobLink, QueueLink } from "../parts/names.js";
 import { Empty, Figure, Loaded, NotAvailable } from "../parts/notices.js";
 import { BlockersButton } from "../parts/trials.js";
-import { Table, num } from "../parts/table.js";
+import { Table } from "../parts/table.js";
+import { WaitingJobs } from "../parts/waiting_jobs.js";
 
 const whole = (answer) => answer;
 const replaced = (_, change) => change;
@@ -93,7 +92,7 @@ function Loans({ starved, loans }) {
                 <td><${QueueLink} name=${each.queue} /></td>
                 <td>${amounts(each.lacks)}</td>
                 <td>${lent.length ? lent.map((loan) => html`<div>
-                  <${QueueLink} name=${loan.borrower} />: ${amounts(loan.amounts)}</div>`) : "–"}</td>
+                  <${QueueLink} name=${loan.borrower} />: ${amounts(loan.amounts)}</div>`) : html`<span class="note">no other queue</span>`}</td>
               </tr>`;
           })}<//>`}
     </section>`;
@@ -101,29 +100,12 @@ function Loans({ starved, loans }) {
 
 const SHOWN = 8;
 
-// The jobs that wait longest, each with its cause. Loaded again with each version of the overview.
 function Waiting({ version, waiting }) {
-  const [rows, setRows] = useState(null);
-  useEffect(() => {
-    const abort = new AbortController();
-    const query = { state: "waiting", sort: "created", limit: SHOWN };
-    const show = (answer) => setRows(objects(answer.columns, answer.rows));
-    get("jobs", query, abort.signal).then(show, () => {}); // an error shows in the overview itself
-    return () => abort.abort();
-  }, [version]);
-  const columns = ["Job", num("waits"), num("pods"), num("place"), "start", "why it waits"];
   return html`
     <section class="panel">
       <h2>Waiting jobs <span class="note">longest first</span><span class="links">
-        ${rows && waiting > rows.length && html`<a href=${address(["jobs"], { state: "waiting" })}>all ${plain(waiting)}</a>`}
+        ${waiting > SHOWN && html`<a href=${address(["jobs"], { state: "waiting" })}>all ${plain(waiting)}</a>`}
         <a href=${address(["jobs"], { mine: "1" })}>mine</a></span></h2>
-      ${!rows?.length ? html`<${Empty}>${rows ? "Nothing waits." : "Loading …"}<//>` : html`
-        <${Table} label="Waiting jobs" columns=${columns}>${rows.map((row) => html`
-          <tr key=${row.id}><td class="name"><${JobLink} id=${row.id} text=${shownName(row)} /><span class="second">${row.queue}</span></td>
-            <td class="num">${age(row.created)}</td>
-          <td class="num" title=${podsLong(row)}>${podsShort(row)}</td><td class="num"><${Place} row=${row} /></td>
-            <td class="nowrap" title=${row.startUnknown}>${startText(row)}</td>
-            <td class="anywhere" title=${causeText(row)}><span class="clamp">${causeText(row) || "–"}</span></td></tr>`)}
-        <//>`}
+      <${WaitingJobs} query=${{ sort: "created", limit: SHOWN }} version=${version} queues />
     </section>`;
 }

@@ -4,10 +4,11 @@ import { amount, amounts, byResource, plain, resourceName } from "../core/format
 import { useResource } from "../core/live.js";
 import { address } from "../core/router.js";
 import { Bar } from "../parts/bars.js";
-import { JobLink, QueueLink } from "../parts/names.js";
-import { Empty, Loaded, State } from "../parts/notices.js";
+import { QueueLink } from "../parts/names.js";
+import { Empty, Facts, Loaded, State } from "../parts/notices.js";
 import { QueueBar, QueueKey, queueFigures } from "../parts/queue_bars.js";
 import { Table, bar, num } from "../parts/table.js";
+import { WaitingJobs } from "../parts/waiting_jobs.js";
 import { UsageBars, knownSpan, useUsage } from "../parts/usage_bars.js";
 
 export function QueuePage({ parts }) {
@@ -17,18 +18,22 @@ export function QueuePage({ parts }) {
   return html`
     <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/queues">Queues</a> / </span>${name}</h1></div>
     <${Loaded} source=${source} what=${`queue ${name}`}>${(data) => html`<${Queue} queue=${data.queue}
-      explanation=${data.explanation} />`}<//>`;
+      explanation=${data.explanation} version=${data.version} />`}<//>`;
 }
 
-function Queue({ queue, explanation }) {
+const SHOWN = 12;
+
+function Queue({ queue, explanation, version }) {
   return html`
-    <div class="row">
-      <${State} value=${queue.state} />
-      ${queue.parent && html`<span>below <${QueueLink} name=${queue.parent} /></span>`}
-      <span class="note">weight ${plain(queue.weight)} · priority ${plain(queue.priority)} · share ${plain(queue.share)}</span>
-      <a href=${address(["jobs"], { queue: queue.name })}>${queue.jobs.waiting} waiting, ${queue.jobs.running} running jobs</a>
-    </div>
-    <div class="panels even">
+    <${Facts} facts=${[
+      ["State", html`<${State} value=${queue.state} />`],
+      queue.parent && ["Below", html`<${QueueLink} name=${queue.parent} />`],
+      ["Jobs", html`<a href=${address(["jobs"], { queue: queue.name })}>${plain(queue.jobs.waiting)} waiting, ${plain(queue.jobs.running)} running</a>`],
+      ["Weight", plain(queue.weight)],
+      ["Priority", plain(queue.priority)],
+      ["Share", plain(queue.share)],
+    ]} />
+    <div class="panels two even">
       <${Amounts} queue=${queue} />
       <${OverTime} queue=${queue} />
       ${explanation && html`
@@ -38,8 +43,10 @@ function Queue({ queue, explanation }) {
           ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}
         </section>
         <section class="panel"><h2>Lending and borrowing</h2><${Loans} explanation=${explanation} /></section>
-        <section class="panel"><h2>Waiting jobs <span class="note">in the order in which they are tried</span></h2>
-          <${Waiting} waiting=${explanation.waiting} /></section>`}
+        `}
+      <section class="panel wide"><h2>Waiting jobs <span class="note">in the order in which they are tried</span>
+        ${queue.jobs.waiting > SHOWN && html`<span class="links"><a href=${address(["jobs"], { queue: queue.name, state: "waiting" })}>all</a></span>`}</h2>
+        <${WaitingJobs} query=${{ queue: queue.name, sort: "place", limit: SHOWN }} version=${version} /></section>
     </div>`;
 }
 
@@ -99,11 +106,4 @@ function Loans({ explanation }) {
       ${borrows.map((loan) => html`<li>borrows ${amounts(loan.amounts)} that <${QueueLink} name=${loan.queue} /> is owed</li>`)}
       ${lends.map((loan) => html`<li>is owed ${amounts(loan.amounts)} that <${QueueLink} name=${loan.queue} /> holds</li>`)}
     </ul>`;
-}
-
-function Waiting({ waiting }) {
-  if (!waiting.length) return html`<${Empty}>Nothing waits.<//>`;
-  return html`
-    <${Table} label="Waiting jobs" tall columns=${["Job", num("pods"), "cause"]}>${waiting.map((each) => html`<tr key=${each.job}>
-      <td><${JobLink} id=${each.job} /></td><td class="num">${plain(each.pods)}</td><td>${each.code}</td></tr>`)}<//>`;
 }

@@ -4,10 +4,16 @@ import { html } from "../core/dom.js";
 import { address } from "../core/router.js";
 
 // `text`: a shorter name than the id, where there is one.
-export function JobLink({ id, text = id }) {
+export function JobLink({ id, text = shortened(id) }) {
   if (id === null) return html`<span class="note">hidden</span>`;
   if (!id || id.startsWith("(")) return id || "–";
-  return html`<a href=${address(["jobs", ...id.split("/")])}>${text}</a>`;
+  return html`<a href=${address(["jobs", ...id.split("/")])} title=${text === id ? undefined : id}>${text}</a>`;
+}
+
+// The id of a job without a group names the kind of its owner: "ml/pod/a", "ml/replicaset/web-1". People know it as "ml/a".
+function shortened(id) {
+  const parts = (id ?? "").split("/");
+  return parts.length === 3 ? `${parts[0]}/${parts[2]}` : id;
 }
 
 export function QueueLink({ name }) {

@@ -1,5 +1,6 @@
 // What a page says while it has nothing else to show: loading, an error, "not available", nothing found.
 import { html } from "../core/dom.js";
+import { address, currentRoute } from "../core/router.js";
 import { Login } from "./login.js";
 
 // Shows `children(data)` once there is data. An error while older data is shown stands above that data.
@@ -7,9 +8,20 @@ export function Loaded({ source, what, children }) {
   const { data, error } = source;
   if (error && error.status === 401) return html`<${Login} reason=${error.message} />`;
   if (error && error.status === 503 && data === undefined) return html`<p class="empty" role="status">${error.message} …</p>`;
+  if (error && error.status === 404 && data === undefined) return html`<${NotFound} error=${error} />`;
   const failed = error && html`<p class="notice bad" role="alert">${what}: ${error.message}</p>`;
   if (data === undefined) return failed || html`<p class="empty" role="status">Loading ${what} …</p>`;
   return html`${failed}${children(data)}`;
+}
+
+// The server names what is spelt alike; a page of the same kind has each.
+function NotFound({ error }) {
+  const [section] = currentRoute().parts;
+  return html`
+    <p class="notice bad" role="alert">${error.message}</p>
+    ${error.near.length > 0 && html`<p>Did you mean ${error.near.map((name, i) => [i > 0 && ", ",
+      html`<a href=${address(section === "jobs" ? [section, ...name.split("/")] : [section, name])}>${name}</a>`])}?</p>`}
+    <p><a href=${address([section])}>All ${section}</a></p>`;
 }
 
 export function NotAvailable({ reason }) {
@@ -31,6 +43,11 @@ const TONES = {
 export function State({ value, tone }) {
   const first = String(value ?? "").split(",").map((part) => TONES[part.trim()]).find((found) => found && found !== "good");
   return html`<span class=${`state ${tone ?? first ?? TONES[value] ?? ""}`}>${value}</span>`;
+}
+
+// Names over values, in a row. Entries that are not there (false, "") are left out.
+export function Facts({ facts }) {
+  return html`<dl class="facts">${facts.filter(Boolean).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 export function Figure({ value, name, tone = "" }) {

@@ -1,6 +1,9 @@
-"""A cluster that is changed for a while: what a draw does to the model, and the way back."""
+"""A cluster that is changed for a while: what a trial or a forecast does to the model, and the way back."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,14 +20,14 @@ class ChangedCluster:
         self._tasks: dict[str, TaskSpec | None] = {}
         self._jobs: dict[str, JobSpec | None] = {}
         self._held: dict[str, bool] = {}
+        self._objects: dict[str, dict[tuple[str, str], Any]] = {}
 
     def put_task(self, task: TaskSpec) -> None:
-        if task.uid not in self._tasks:
-            self._tasks[task.uid] = self._cluster.task(task.uid)
+        self.keep_task(task.uid)
         self._cluster.put_task(task)
 
     def put_job(self, job: JobSpec) -> None:
-        self._keep_job(job.key)
+        self.keep_job(job.key)
         self._cluster.put_job(job)
 
     def hold(self, key: str, held: bool) -> None:
@@ -45,15 +48,26 @@ class ChangedCluster:
             task = self._cluster.tasks.specs[each]
             if task is not None and not IS_TERMINAL[task.status]:
                 self.put_task(replace(task, status=TaskStatus.SUCCEEDED))
-        self._keep_job(key)
+        self.keep_job(key)
         self._cluster.remove_job(key)
 
-    def _keep_job(self, key: str) -> None:
+    def keep_task(self, uid: str) -> None:
+        """Keep how a task is now. A caller that lets others write to the cluster says so before."""
+        if uid not in self._tasks:
+            self._tasks[uid] = self._cluster.task(uid)
+
+    def keep_job(self, key: str) -> None:
         if key not in self._jobs:
             row = self._cluster.jobs.rows.of.get(key)
             self._jobs[key] = None if row is None else self._cluster.jobs.specs[row]
 
-    def restore(self) -> None:
+    def keep_objects(self, kind: str) -> None:
+        """Keep the objects of a kind that plugins read as they are."""
+        if kind not in self._objects:
+            self._objects[kind] = dict(self._cluster.objects.get(kind, {}))
+
+    def restore(self, restored: Callable[[JobSpec], JobSpec] | None = None) -> None:
+        """`restored` makes of a kept job the one that is put."""
         cluster = self._cluster
         for uid, task in self._tasks.items():
             if task is None:
@@ -64,7 +78,17 @@ class ChangedCluster:
             if job is None:
                 cluster.remove_job(key)
             else:
-                cluster.put_job(job)
+                cluster.put_job(job if restored is None else restored(job))
         for key, held in self._held.items():
             cluster.jobs.hold(key, held)
-        self._tasks, self._jobs, self._held = {}, {}, {}
+        for kind, before in self._objects.items():
+            self._restore_objects(kind, before)
+        self._tasks, self._jobs, self._held, self._objects = {}, {}, {}, {}
+
+    def _restore_objects(self, kind: str, before: Mapping[tuple[str, str], Any]) -> None:
+        now = dict(self._cluster.objects.get(kind, {}))
+        for (namespace, name), value in before.items():
+            if now.pop((namespace, name), None) is not value:
+                self._cluster.put_object(kind, namespace, name, value)
+        for namespace, name in now:
+            self._cluster.remove_object(kind, namespace, name)

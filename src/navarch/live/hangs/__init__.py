@@ -1,0 +1,1 @@
+"""What ends a process whose interpreter is held, and what the next process learns from it."""
