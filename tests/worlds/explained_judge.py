@@ -13,7 +13,7 @@ import navarch
 
 Object = dict[str, Any]
 BOUND_PHASES = ("Pending", "Running")
-LEAVING = frozenset({"Pod", "Job", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"})
+LEAVING = frozenset({"Pod", "Job", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "PyTorchJob", "JobSet", "LeaderWorkerSet"})
 """Kinds that are pods or make them."""
 
 
@@ -22,10 +22,13 @@ def belongs(pod: str, job: str) -> bool:
     return pod == job or pod.startswith(f"{job}-")
 
 
-def key(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def full_name(manifest: Mapping[str, Any]) -> str:
     metadata = manifest["metadata"]
-    group = manifest["apiVersion"].rpartition("/")[0]
-    return group, manifest["kind"], metadata.get("namespace", "default"), metadata["name"]
+    return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
+
+
+def key(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
+    return manifest["apiVersion"].rpartition("/")[0], manifest["kind"], full_name(manifest)
 
 
 def applied(objects: Sequence[Object], change: Mapping[str, Any]) -> list[Object]:
@@ -40,16 +43,15 @@ def applied(objects: Sequence[Object], change: Mapping[str, Any]) -> list[Object
 
 
 def _removed(manifest: Object, remove: Sequence[str]) -> bool:
-    metadata = manifest["metadata"]
-    kind, name = manifest["kind"], metadata["name"]
-    return f"{kind}/{metadata.get('namespace', 'default')}/{name}" in remove or f"{kind}/{name}" in remove
+    kind = manifest["kind"]
+    return f"{kind}/{full_name(manifest)}" in remove or f"{kind}/{manifest['metadata']['name']}" in remove
 
 
-def started(objects: Sequence[Object], job: str, policy: Any, cycles: int, now: float | None = None) -> bool:
-    """At least minMember pods of the job, and one at least, are bound at the end."""
+def started(objects: Sequence[Object], job: str, policy: Any, cycles: int, now: float | None = None) -> bool | None:
+    """At least minMember pods of the job, and one at least, are bound at the end. None: the plan shows no such job."""
     decided = navarch.plan(copy.deepcopy(list(objects)), policy, cycles, now=now).to_dict()["cycles"]
     bound = {
-        f"{each['metadata'].get('namespace', 'default')}/{each['metadata']['name']}"
+        full_name(each)
         for each in objects
         if each["kind"] == "Pod"
         and each["spec"].get("nodeName")
@@ -59,9 +61,18 @@ def started(objects: Sequence[Object], job: str, policy: Any, cycles: int, now: 
     for cycle in decided:
         bound |= {each["pod"] for each in cycle["binds"]}
         bound -= {each["pod"] for each in cycle["evictions"]}
-    mine = [each for each in decided[-1]["jobs"] if belongs(each["job"], job)]
-    least = max((each["minMember"] for each in mine), default=1)
-    return sum(belongs(pod, job) for pod in bound) >= max(1, least)
+    mine = _job_of(decided[-1]["jobs"], job)
+    if mine is None:
+        return None
+    return sum(belongs(pod, mine["job"]) for pod in bound) >= max(1, int(mine["minMember"]))
+
+
+def _job_of(jobs: Sequence[Object], job: str) -> Object | None:
+    """A Deployment's job is named after a hash of its template, which a change may change."""
+    stem = job.rpartition("-")[0]
+    exact = [each for each in jobs if each["job"] == job]
+    alike = [each for each in jobs if stem and belongs(each["job"], stem)]
+    return exact[0] if exact else alike[0] if len(alike) == 1 else None
 
 
 def without(objects: Sequence[Object], jobs: Sequence[str], *, owners: bool) -> list[Object]:
@@ -73,30 +84,30 @@ def without(objects: Sequence[Object], jobs: Sequence[str], *, owners: bool) -> 
     }
     out = []
     for each in objects:
-        name = f"{each['metadata'].get('namespace', 'default')}/{each['metadata']['name']}"
-        owns_pods = any(belongs(owner, name) for owner in made)
-        if (
-            each["kind"] not in LEAVING
-            or (owns_pods and not owners)
-            or not any(belongs(name, job) or belongs(job, name) for job in jobs)
-        ):
+        name, is_pod = full_name(each), each["kind"] == "Pod"
+        owns_pods = not is_pod and any(belongs(owner, name) for owner in made)
+        leaves = any(belongs(name, job) or (not is_pod and belongs(job, name)) for job in jobs)
+        if each["kind"] not in LEAVING or (owns_pods and not owners) or not leaves:
             out.append(each)
     return out
+
+
+def alone(objects: Sequence[Object], job: str, *, makers: bool) -> list[Object]:
+    """The input without the pods of all other jobs; `makers`: nor what makes pods."""
+
+    def stays(each: Object) -> bool:
+        name = full_name(each)
+        other = each["kind"] in LEAVING and not belongs(name, job) and not belongs(job, name)
+        return not other or (each["kind"] != "Pod" and not makers)
+
+    return [each for each in objects if stays(each)]
 
 
 def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any, now: float | None = None) -> list[str]:
     """What the explanation claims and `navarch.plan` does not confirm."""
     job, found = answer["job"], []
-    # A Deployment's job is named after a hash of its template, which a change may change.
-    name = (
-        job
-        if not any(
-            f"default/{each['metadata']['name']}" == job.rpartition("-")[0] and each["kind"] == "Deployment" for each in objects
-        )
-        else job.rpartition("-")[0]
-    )
     for change in answer["changes"]:
-        did = started(applied(objects, change), name, policy, change["cycles"], now)
+        did = started(applied(objects, change), job, policy, change["cycles"], now) or False
         if did != change["starts"]:
             found.append(f"change {change['text']!r} in {change['cycles']} cycles: said {change['starts']}, is {did}")
     blockers = answer["blockers"]["jobs"]
@@ -104,28 +115,28 @@ def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any
         found += [
             f"does not start without its blockers {blockers} ({owners=})"
             for owners in (True, False)
-            if not started(without(objects, blockers, owners=owners), name, policy, 1, now)
+            if not started(without(objects, blockers, owners=owners), job, policy, 1, now)
         ]
         if answer["blockers"]["minimal"]:
             found += [
                 f"blocker {back} of {blockers} is not needed"
                 for back in blockers
                 for owners in (True, False)
-                if started(without(objects, [each for each in blockers if each != back], owners=owners), name, policy, 1, now)
+                if started(without(objects, [each for each in blockers if each != back], owners=owners), job, policy, 1, now)
             ]
     if answer["state"] == "impossible":
-        others = [f"default/{each['metadata']['name']}" for each in objects if each["kind"] in LEAVING]
-        pods = [each for each in others if not belongs(each, name)]
         found += [
-            f"is said to be impossible and starts on the empty cluster ({owners=})"
-            for owners in (True, False)
-            if started(without(objects, pods, owners=owners), name, policy, 3, now)
+            f"is said to be impossible and starts on the empty cluster ({makers=})"
+            for makers in (True, False)
+            if started(alone(objects, job, makers=makers), job, policy, 3, now)
         ]
     if not answer["cause"] or not answer["cause"]["code"] or not answer["cause"]["message"]:
         found.append(f"has no cause: {answer['cause']}")
     helped = any(change["starts"] for change in answer["changes"]) or blockers
     if answer["state"] == "pending" and not helped and answer["complete"]:
         found.append("is pending, complete, and nothing starts it")
+    if answer["state"] == "pending" and answer["cause"]["code"] != "Starts" and started(objects, job, policy, 1, now):
+        found.append(f"starts in the next cycle, and the cause is {answer['cause']['code']}")
     order = answer["order"]
     if answer["state"] in ("pending", "impossible") and order["place"] is not None:
         if not 1 <= order["place"] <= order["of"] or not order["place"] <= order["overall"] <= order["overallOf"]:

@@ -33,7 +33,7 @@ MOST_CYCLES = 3
 """Cycles of a trial at most: one evicts, the next binds, and one more for what follows from that."""
 _SHARE = 1 / 3
 """Of the time that is left, a trial may take so much."""
-_HELD = ("Allocated", "Binding", "Bound", "Running")
+_HELD = ("Binding", "Bound", "Running")
 
 
 class Found(Protocol):

@@ -23,6 +23,7 @@ from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.workload import WorkloadSpec
 from navarch.apis.upstream.workloads import gang_of, is_member
 from navarch.ingest.expected_duration import expected_duration
+from navarch.model.label_syntax import parse_count
 from navarch.model.spec import (
     Condition,
     DisruptionBudgetSpec,
@@ -295,9 +296,9 @@ class ShadowGroups:
 
     def _min_member(self, job: str, leader: TaskSpec) -> int:
         for name in MIN_MEMBER_ANNOTATIONS:
-            text = leader.annotations.get(name, "")
-            if text.isdecimal():
-                return int(text)
+            number = parse_count(leader.annotations.get(name, ""))
+            if number is not None:
+                return number
         budgets = self._budgets.get(job)
         return max(budgets.values()) if budgets else 1
 

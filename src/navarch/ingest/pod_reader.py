@@ -16,6 +16,7 @@ from navarch.apis.errors import ObjectError
 from navarch.apis.kai.pod_grouper import is_grouped, key_of
 from navarch.apis.registry import DIALECTS
 from navarch.ingest.groups import is_shadow, owner_key, same_own_labels
+from navarch.model.label_syntax import parse_int64
 from navarch.model.spec import DeviceRequest, PriorityClassSpec, TaskSpec
 from navarch.model.status import TaskStatus
 
@@ -303,12 +304,8 @@ def _shadow_key(pod: Pod, namespace: str, owner: tuple[str, str, str] | None) ->
 
 def _task_priority(pod: Pod, otherwise: int) -> int:
     text = pod.metadata.annotations.get("volcano.sh/task-priority") if pod.metadata.annotations else None
-    if text:
-        try:
-            return int(text)
-        except ValueError:
-            return otherwise
-    return otherwise
+    number = parse_int64(text) if text else None
+    return otherwise if number is None else number
 
 
 def _flag(*texts: str | None, otherwise: bool) -> bool:

@@ -3,7 +3,8 @@
     scheduler = Scheduler(endpoint, RunOptions(scheduler_names=("navarch",)))
     await scheduler.run()        # until cancelled; writes in flight are finished first
 
-Informers put objects into the core's cache. The loop starts cycles. Writers carry out the core's instructions and report the outcomes.
+Informers put objects into the core's cache. The loop starts cycles (`leader_cycles`). Writers carry out the core's instructions and
+report the outcomes.
 
 The informers run on every replica, so that a replica that takes over can decide at once. Only the leader decides and writes. It checks
 its lease before each cycle, because a process can be stopped for longer than its lease lasts.
@@ -19,10 +20,8 @@ import time
 from collections.abc import Callable
 
 from navarch.apis.dialect import Settings
-from navarch.engine.points.conversation import Exchange, not_asked
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
-from navarch.engine.policy.values import Policy
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.installed import installed
@@ -33,16 +32,16 @@ from navarch.kube.watch.informer import Patience
 from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
-from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
-from navarch.live.cycle import Cycle, undecided
+from navarch.live.cycle import undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.hangs.crash_folder import CrashFolder
 from navarch.live.hangs.recovery import CrashRecovery
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, ReleaseClaim, StartCycle
+from navarch.live.leader_cycles import LeaderCycles
 from navarch.live.loop import Loop
 from navarch.live.node_load.feed import NodeLoadFeed
-from navarch.live.ops.cycle_log import CycleLog, log_decisions
+from navarch.live.ops.cycle_log import CycleLog
 from navarch.live.ops.dry_run import DryRun
 from navarch.live.ops.dry_run_report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
@@ -92,10 +91,6 @@ FLUSH_INTERVAL = 0.1
 """Seconds between two looks for statuses that are due."""
 GC_THRESHOLDS = (20_000, 20, 50)
 """Fewer, larger collections: almost nothing here is cyclic, and a full collection stops the process."""
-UNHEALTHY_AFTER = 5
-"""After this many failed cycles in a row we are not ready."""
-BATCH_PODS = 5000
-"""Pending pods of a queue that one cycle tries. This takes about a second if each is a job of its own."""
 MAX_BINDINGS_AHEAD = 1000
 """Start the next batch of the backlog only while fewer bindings than this have no outcome. The API server needs a second for them."""
 DRAIN_TIMEOUT = 5.0
@@ -154,9 +149,10 @@ class Scheduler:
         )
         self.recovery = CrashRecovery(crash_folder, self.identity, self.core.failed_jobs, clock)
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
+        self.cycles = LeaderCycles(self)
         self.loop = Loop(
             self.queue,
-            self.cycle,
+            self.cycles.run,
             period=options.period,
             settle=options.settle,
             busy=lambda: len(self.binder.outbox) > BUSY_BINDINGS,
@@ -179,8 +175,7 @@ class Scheduler:
         claims = ClaimAccess(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"], conditions, clock)
         self.device_claims = DeviceClaims(claims)
         self.extended_resource_claims = ExtendedResourceClaims(claims)
-        self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
-        self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
+        self.extender_binds = ExtenderBinds(self.cache, self.cycles.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
         self.preparations = Preparations(
             (self.volumes, self.device_claims, self.extended_resource_claims, self.hooks, self.extender_binds),
@@ -272,18 +267,9 @@ class Scheduler:
             in_scheduler=lambda work: run_in(self._first_loop, work),
         )
         self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
-        self.failed_cycles = 0
-        """Cycles that failed in a row until now; `failure` says how the last one failed."""
-        self.failure = ""
         self.rereading = False
         """The cache is being filled again and is not complete."""
         self._bound_ok = self.metrics.binds.labels("ok")
-        self.backlog_left = False
-        """The last cycle left a part of the backlog to the next."""
-        self._cycle_due = False
-        """A cycle was due while another one waited for the answers of an extender."""
-        self._named_extenders_of: Policy | None = None
-        """The policy whose extenders a dry run has named as not asked."""
         self._stopping = asyncio.Event()
 
     # life
@@ -388,7 +374,7 @@ class Scheduler:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self.conversations.close()
+            await self.cycles.conversations.close()
             await self.usage.close()
             await self.node_load.close()
             self.core.stop_leading()
@@ -421,7 +407,7 @@ class Scheduler:
                 self.elector.keep()
         self.writers.pause()
 
-    # deciding
+    # the lead
 
     @property
     def leading(self) -> bool:
@@ -430,85 +416,6 @@ class Scheduler:
     def may_write(self) -> bool:
         """Checked before each write: between decision and write a process can be stopped for longer than its lease lasts."""
         return not self.options.dry_run and (self.elector is None or self.elector.leading)
-
-    def cycle(self) -> None:
-        """Run one cycle if we may. Nothing else runs between the snapshot and the last assumption."""
-        if not self.leading or self.rereading:
-            return
-        if self.conversations.under_way:
-            self._cycle_due = True
-            return
-        try:
-            self._cycle()
-        except Exception as error:
-            # A plugin or a policy that fails on this cluster must not end the process: it would fail again after a restart.
-            self._cycle_failed(error)
-            return
-        self.failed_cycles = 0
-
-    def _cycle_failed(self, error: BaseException) -> None:
-        self.failed_cycles += 1
-        self.failure = f"{type(error).__name__}: {error}"
-        self.metrics.failed_cycles.inc()
-        log.error("cycle %d failed", self.core.cycles, exc_info=error)
-
-    def _cycle(self) -> None:
-        batch = BATCH_PODS if self.dry_run is None else None
-        policy, registry = self.policy_file.policy, self.policy_file.registry
-        self.queue.set_backoff(*policy.backoff)
-        asks = self.dry_run is None or self.options.ask_extenders  # else an extender hears of placements that are not made
-        if not asks and policy is not self._named_extenders_of:
-            self._named_extenders_of = policy
-            for url in registry.asked_servers(policy):
-                log.warning("dry run: %s (--ask-extenders asks it)", not_asked(url))
-        with self.watchdog.watch():
-            cycle = self.core.decide(policy, registry, self.clock(), identity=self.identity[-12:], batch=batch, asks=asks)
-        if cycle.record.question is not None or cycle.record.notices:
-            self.conversations.start(cycle)
-        else:
-            self._conclude(cycle)
-
-    def _cycle_again(self, cycle: Cycle, exchanges: list[Exchange]) -> Cycle:
-        with self.watchdog.watch():
-            return self.core.decide_again(cycle, self.policy_file.registry, exchanges)
-
-    def _cycle_answered(self, cycle: Cycle) -> None:
-        """A cycle has no more questions. The lead may be lost since it began."""
-        if self.leading and not self.rereading:
-            self.core.drop_outdated(cycle.record)
-            self._conclude(cycle)
-
-    def _conversation_ended(self, error: BaseException | None) -> None:
-        if error is not None:
-            self._cycle_failed(error)
-        if self._cycle_due:
-            self._cycle_due = False
-            self.loop.trigger()
-
-    def _conclude(self, cycle: Cycle) -> None:
-        record = cycle.record
-        self.rule_failures.take(record)
-        self.backlog_left = cycle.more
-        started = time.perf_counter()
-        news = True
-        if self.dry_run is not None:
-            news = self.dry_run.take(cycle)
-        else:
-            self.preparations.plan(cycle)
-            self.core.commit(record, _now())
-            log_decisions(log, cycle)
-        committed = time.perf_counter() - started
-        self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
-        self.followed_metrics.cycle(cycle, committed, self.core)
-        self.cycle_log.take(cycle, committed, news=news)
-        self.queue_usage.take(cycle.now, record.queues)
-        if news and (record.binds or record.evictions):
-            bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
-            spent = (cycle.seconds + committed) * 1e3
-            text, fields = "cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", {"cycle": cycle.number}
-            log.info(text, cycle.number, bound, evicted, promised, spent, extra=fields)
-        if self.recorder is not None and news and self.recorder.take(cycle):
-            self.core.keep_snapshot()
 
     # instructions of the core
 
@@ -571,7 +478,7 @@ class Scheduler:
         while True:
             await asyncio.sleep(FLUSH_INTERVAL)
             self.writers.flush(_now(), self.supervised.contained)
-            if self.backlog_left and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
+            if self.cycles.backlog_left and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
                 self.loop.trigger()
 
     def read_settings(self) -> Settings:
@@ -590,15 +497,13 @@ class Scheduler:
     def missing(self) -> list[str]:
         """What keeps us from being ready; empty: nothing."""
         missing = self.informers.missing()
-        if self.failed_cycles >= UNHEALTHY_AFTER:
-            missing.append(f"the last {self.failed_cycles} cycles failed: {self.failure}")
-        return missing
+        return [*missing, problem] if (problem := self.cycles.problem()) else missing
 
     def _notes(self) -> list[str]:
         """What is wrong and keeps nothing from working."""
         load = self.node_load.problem()
         found = [f"the load of nodes could not be fetched: {load}"] if load else []
-        return [*self.rule_failures.notes(), *self.supervised.notes(), *found, *self.conversations.extenders.problems()]
+        return [*self.rule_failures.notes(), *self.supervised.notes(), *found, *self.cycles.conversations.extenders.problems()]
 
     def configuration(self) -> dict[str, object]:
         """The policy in force, for /configz."""
@@ -608,7 +513,7 @@ class Scheduler:
 
     async def debug_snapshot(self) -> bytes:
         cycle = self.core.last_cycle
-        if self.failed_cycles:
+        if self.cycles.failed:
             # The failed cycle overwrote the snapshot of the last good one, and the failed one is of interest.
             number = self.core.cycles
             cycle = undecided(self.cache.cluster, self.policy_file.policy, self.clock(), number, f"{number}")

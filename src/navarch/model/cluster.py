@@ -29,7 +29,7 @@ from navarch.model.tables.incremental_copy import SnapshotColumns
 from navarch.model.tables.jobs import JobTable
 from navarch.model.tables.nodes import NodeTable
 from navarch.model.tables.shapes import ShapeTable
-from navarch.model.tables.tasks import TaskTable
+from navarch.model.tables.tasks import TaskTable, check_numbers
 
 Identity = tuple[str, tuple[tuple[str, str], ...]]
 TOGETHER = 16
@@ -80,6 +80,7 @@ class Cluster:
 
     def put_task(self, spec: TaskSpec) -> None:
         """Add or replace a pod. A finished pod holds nothing but still counts in its job."""
+        check_numbers(spec)
         known = self.tasks.rows.of.get(spec.uid)
         if known is not None:
             before = self.tasks.specs[known]
@@ -102,6 +103,8 @@ class Cluster:
 
     def add_tasks(self, specs: Sequence[TaskSpec]) -> None:
         """Add pods that the cluster does not have, in their order. The result is that of `put_task` for each."""
+        for spec in specs:
+            check_numbers(spec)
         numbers: dict[int, int] = {}
         for spec in specs:  # equal pods share one Shape object, and hashing it anew costs more than the rest of a row
             known = numbers.get(id(spec.shape))

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from navarch.model.label_syntax import parse_int64
 from navarch.model.spec import NodeSpec, Shape
 
 GPU_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
@@ -33,9 +34,9 @@ def mig_gpus(resource: str) -> int:
 def gpu_memory(node: NodeSpec) -> int:
     """MiB of each of the node's GPUs, in whole hundreds."""
     text = node.labels.get(GPU_MEMORY_LABEL, "")
-    if not text.isdecimal():
+    memory = parse_int64(text)
+    if memory is None or memory < 0:
         return UNKNOWN_GPU_MEMORY
-    memory = int(text)
     if memory >= _BYTES_ABOVE:
         memory >>= 20
     return memory - memory % 100 or UNKNOWN_GPU_MEMORY

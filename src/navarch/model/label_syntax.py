@@ -36,6 +36,7 @@ _SUBDOMAIN_COMPLAINT: Final = (
 )
 _LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+_INT32_MAX = (1 << 31) - 1
 
 
 @lru_cache(maxsize=16384)
@@ -51,6 +52,16 @@ def parse_int64(text: str) -> int | None:
         return None
     number = int(digits or "0") * (-1 if text[0] == "-" else 1)
     return number if _INT64_MIN <= number <= _INT64_MAX else None
+
+
+def parse_count(text: str) -> int | None:
+    """How many: decimal digits only, within int32; None for any other text.
+
+    >>> parse_count("12"), parse_count("-1"), parse_count("9" * 5000)
+    (12, None, None)
+    """
+    number = parse_int64(text) if text[:1].isdecimal() else None
+    return number if number is not None and number <= _INT32_MAX else None
 
 
 @lru_cache(maxsize=16384)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from navarch.model.gpus import gpu_memory, node_is_fit
+from navarch.model.label_syntax import parse_count
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
@@ -63,8 +64,7 @@ def labelled_gpu_counts(snapshot: Snapshot) -> IntArray:
     """GPUs of each node by its label, in thousandths; 0 without the label."""
 
     def read(spec: NodeSpec) -> int:
-        text = spec.labels.get(GPU_COUNT_LABEL, "")
-        return 1000 * int(text) if text.isdecimal() else 0
+        return 1000 * (parse_count(spec.labels.get(GPU_COUNT_LABEL, "")) or 0)
 
     return column(snapshot, GPU_COUNT_LABEL, read, np.int64)
 

@@ -13,8 +13,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-_MEMORY = 8 << 20
-"""Bytes that a compiled pattern may take. RE2 refuses a pattern whose program is larger, (a{1000}){1000} for example."""
+_MEMORY = 512 << 10
+"""Bytes that a compiled pattern may take, with the states that its searches add. RE2 refuses a pattern whose program is larger. With
+RE2's default of 8 MiB the patterns of one namespace took more memory than the scheduler has; no search became slower."""
+_KEPT = 128
+"""Patterns that are kept compiled: 64 MiB at most. Compiling one anew takes about 50 us."""
 
 
 class PatternError(ValueError):
@@ -35,7 +38,7 @@ class Pattern:
         return self._compiled.search(text.encode("utf-8", "replace")) is not None
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_KEPT)
 def compile_pattern(text: str) -> Pattern:
     import re2
 

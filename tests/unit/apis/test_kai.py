@@ -192,9 +192,9 @@ def test_slices_of_gpus() -> None:
         ({"gpu-fraction": "half"}, r"Pod team/p: metadata\.annotations\[gpu-fraction\]: found 'half'"),
         ({"gpu-fraction": "1.5"}, "at most 1"),
         ({"gpu-fraction": "nan"}, "more than 0"),
-        ({"gpu-memory": "4Gi"}, "a whole number above 0"),
+        ({"gpu-memory": "4Gi"}, "a whole number from 1 to 2147483647"),
         ({"gpu-fraction": "0.5", "gpu-memory": "10"}, "not both"),
-        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "0"}, "a whole number above 0"),
+        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "0"}, "a whole number from 1 to 2147483647"),
     ],
 )
 def test_parts_that_cannot_be(annotations: dict[str, str], complaint: str) -> None:

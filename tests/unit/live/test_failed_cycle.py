@@ -21,18 +21,18 @@ async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch:
     scheduler.cache.put(node("n1"))
     for number in range(30):
         put(scheduler.cache, pod(f"p{number:02d}"))
-    scheduler.cycle()
+    scheduler.cycles.run()
     assert scheduler.core.last_cycle is not None
     shown = replay.read(await scheduler.debug_snapshot())
     assert len(shown.tasks) == 30
-    scheduler.cycle()
-    scheduler.cycle()
+    scheduler.cycles.run()
+    scheduler.cycles.run()
 
     monkeypatch.setattr(cycles, "decide", failing)
     scheduler.cache.remove_pod("uid-p07")
     put(scheduler.cache, pod("p40", cpu="2"))
-    scheduler.cycle()
-    assert scheduler.failed_cycles == 1
+    scheduler.cycles.run()
+    assert scheduler.cycles.failed == 1
     shown = replay.read(await scheduler.debug_snapshot())
     names = {line.spec.name for line in shown.tasks}
     assert "p07" not in names
@@ -41,8 +41,8 @@ async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch:
     assert {name for line in shown.jobs for name in line.tasks} == {line.row for line in shown.tasks}
 
     monkeypatch.undo()
-    scheduler.cycle()
-    assert scheduler.failed_cycles == 0
+    scheduler.cycles.run()
+    assert scheduler.cycles.failed == 0
     shown = replay.read(await scheduler.debug_snapshot())
     assert replay.decisions(replay.again(shown, scheduler.policy_file.registry)) == bytes(shown.decisions)
     for client in (scheduler.client, scheduler.lease_client, scheduler.pool):

@@ -16,8 +16,9 @@ from tests.worlds.live_parts.offline_scheduler import scheduling, sent_by
 from navarch.kube.write.pool import Done, Write
 from navarch.live import cycle as cycles
 from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.leader_cycles import UNHEALTHY_AFTER
 from navarch.live.ops.election import Elector
-from navarch.live.scheduler import FLUSH_INTERVAL, MAX_BINDINGS_AHEAD, UNHEALTHY_AFTER, Scheduler
+from navarch.live.scheduler import FLUSH_INTERVAL, MAX_BINDINGS_AHEAD, Scheduler
 from navarch.model.snapshot import Snapshot
 
 pytestmark = pytest.mark.looptime
@@ -57,22 +58,22 @@ async def test_only_the_holder_of_the_lease_decides_and_writes() -> None:
         put(scheduler.cache, pod("a"))
         lease = elected(scheduler)
         lease.leading = False
-        scheduler.cycle()
+        scheduler.cycles.run()
         assert (scheduler.leading, scheduler.may_write(), scheduler.core.last_cycle) == (False, False, None)
         for part, may in ((scheduler.client.transport, False), (scheduler.pool, False), (scheduler.lease_client.transport, True)):
             assert part.may_write() is may, "the lease alone is written without one"
         lease.leading = True
         scheduler.core.leading = False
-        scheduler.cycle()
+        scheduler.cycles.run()
         assert (scheduler.leading, scheduler.may_write(), scheduler.core.last_cycle) == (False, True, None), (
             "not before it has begun to lead"
         )
         scheduler.core.leading = True
         scheduler.rereading = True
-        scheduler.cycle()
+        scheduler.cycles.run()
         assert scheduler.core.last_cycle is None, "nor on half a cache"
         scheduler.rereading = False
-        scheduler.cycle()
+        scheduler.cycles.run()
         assert [write.path for write in submitted(scheduler)] == ["/api/v1/namespaces/default/pods/a/binding"]
 
 
@@ -83,8 +84,8 @@ async def test_a_dry_run_names_the_extenders_that_it_does_not_ask(tmp_path: Path
     file.write_text(f"actions: allocate\ntiers:\n- plugins: {plugins}\n", encoding="utf-8")
     async with scheduling(dry_run=True, policy=str(file)) as scheduler:
         put(scheduler.cache, pod("a"))
-        scheduler.cycle()
-        scheduler.cycle()
+        scheduler.cycles.run()
+        scheduler.cycles.run()
         assert scheduler.core.last_cycle is not None and len(scheduler.core.last_cycle.record.binds) == 1
     assert [each.message for each in caplog.records if "extender" in each.message] == [
         "dry run: extender http://127.0.0.1:1/e is not asked here: cycles are decided as if it had no objection "
@@ -103,7 +104,7 @@ async def test_a_dry_run_writes_nothing_and_takes_no_lease(monkeypatch: pytest.M
         await scheduler.lead_when_elected()
         assert (led, scheduler.elector, scheduler.may_write()) == (["led"], None, False)
         put(scheduler.cache, pod("a"))
-        scheduler.cycle()
+        scheduler.cycles.run()
         assert scheduler.core.last_cycle is not None and len(scheduler.core.last_cycle.record.binds) == 1
         assert submitted(scheduler) == [] and scheduler.assumed.binds == {}
 
@@ -113,13 +114,13 @@ async def test_several_failed_cycles_in_a_row_make_the_scheduler_unready(monkeyp
         before = scheduler.missing()
         monkeypatch.setattr(cycles, "decide", failing)
         for _ in range(UNHEALTHY_AFTER - 1):
-            scheduler.cycle()
+            scheduler.cycles.run()
         assert scheduler.missing() == before
-        scheduler.cycle()
+        scheduler.cycles.run()
         assert scheduler.missing() == [*before, f"the last {UNHEALTHY_AFTER} cycles failed: RuntimeError: a plugin's fault"]
         assert counted(scheduler, "navarch_failed_cycles_total") == UNHEALTHY_AFTER
         monkeypatch.undo()
-        scheduler.cycle()
+        scheduler.cycles.run()
         assert scheduler.missing() == before
 
 
@@ -128,7 +129,7 @@ async def test_a_snapshot_in_use_is_not_overwritten_by_the_next_cycle() -> None:
         put(scheduler.cache, pod("a", cpu="100"))
 
         def next_snapshot() -> Snapshot:
-            scheduler.cycle()
+            scheduler.cycles.run()
             assert scheduler.core.last_cycle is not None
             return scheduler.core.last_cycle.snapshot
 
@@ -296,7 +297,7 @@ async def test_the_rest_of_a_backlog_is_taken_up_when_the_bindings_before_it_are
         flushing = asyncio.create_task(scheduler.flush_statuses())
         await asyncio.sleep(FLUSH_INTERVAL * 1.5)
         assert hurried == [], "there is no more"
-        scheduler.backlog_left = True
+        scheduler.cycles.backlog_left = True
         scheduler.binder.outbox.pause()
         for _ in range(MAX_BINDINGS_AHEAD):
             scheduler.binder.outbox.put(lambda: None)

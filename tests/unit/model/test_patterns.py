@@ -26,6 +26,24 @@ def test_an_invalid_pattern_is_refused(text: str) -> None:
         compile_pattern(text)
 
 
+def test_many_patterns_that_need_many_states_take_little_memory() -> None:
+    """Each of them needs 2^13 states for this text. A process of its own: its memory is measured."""
+    script = """
+import random
+from pathlib import Path
+from navarch.model.patterns import compile_pattern
+text = "".join(random.Random(1).choices("ab", k=30_000))
+memory = lambda: int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+compile_pattern("a").search(text)
+before = memory()
+for i in range(200):
+    compile_pattern(f"(a|b)*a(a|b){{13}}c{{{i + 1}}}").search(text)
+print((memory() - before) >> 20)
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(found.stdout) < 100
+
+
 def test_the_library_is_imported_with_the_first_pattern() -> None:
     modules = "navarch.plugins.predicates.devices.dynamic_resources, navarch.apis.volcano.hyper_nodes"
     script = f"import sys, {modules}; print('re2' in sys.modules)"

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from navarch.apis.core.objects import LabelSelectorPart, Part
 from navarch.apis.errors import ObjectError
+from navarch.model.label_syntax import parse_count
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import DisruptionBudgetSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL, TaskStatus
@@ -50,6 +51,7 @@ def _scaled(value: int | str, total: int, name: str, path: str) -> int:
     if isinstance(value, int):
         return value
     text = value.removesuffix("%")
-    if not text.isdecimal():
+    number = parse_count(text)
+    if number is None:
         raise ObjectError("PodDisruptionBudget", name, path, repr(value), 'a whole number or a percentage such as "50%"')
-    return int(text) if text == value else math.ceil(total * int(text) / 100)
+    return number if text == value else math.ceil(total * number / 100)

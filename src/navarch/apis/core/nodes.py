@@ -9,6 +9,7 @@ from navarch.apis.core.selection import label_selector
 from navarch.apis.dialect import Kind, Settings
 from navarch.apis.errors import ObjectError
 from navarch.model.gpus import GPU_RESOURCES
+from navarch.model.label_syntax import parse_count
 from navarch.model.spec import (
     DisruptionBudgetSpec,
     NamespaceSpec,
@@ -128,7 +129,7 @@ def read_budget(budget: PodDisruptionBudget, settings: Settings) -> DisruptionBu
     budget defines."""
     meta, least, status = budget.metadata, budget.spec.min_available, budget.status or BudgetStatus()
     if isinstance(least, str):
-        least = int(least) if least.isdecimal() else None
+        least = parse_count(least)
     return DisruptionBudgetSpec(
         namespace=meta.namespace or "default",
         name=meta.name,

@@ -16,13 +16,14 @@ import msgspec
 from navarch.apis.core.objects import Int32, KubeObject, Part, seconds
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Dialect, Kind, Settings
-from navarch.apis.errors import ObjectError
+from navarch.apis.errors import ObjectError, shown
 from navarch.apis.kai.objects import KINDS as OBJECT_KINDS
 from navarch.apis.kai.objects import NUMA_OBSERVED, NUMA_PREDICTED, numa_placement
 from navarch.apis.kai.sub_groups import QUEUE_LABEL, SCHEDULER_NAME, is_grouped, part_of
 from navarch.apis.operators.readers import KINDS as WORKLOAD_KINDS
 from navarch.apis.operators.sub_group_minimums import fewest_pods, marked
 from navarch.engine.arguments import WrongKind, duration
+from navarch.model.label_syntax import parse_count
 from navarch.model.spec import (
     Condition,
     DeviceRequest,
@@ -370,13 +371,14 @@ def _fraction(pod: Pod, text: str) -> int:
 
 
 def _whole(pod: Pod, name: str, text: str) -> int:
-    if not text.isdecimal() or int(text) <= 0:
-        raise _wrong(pod, name, text, "a whole number above 0")
-    return int(text)
+    number = parse_count(text)
+    if not number:
+        raise _wrong(pod, name, text, "a whole number from 1 to 2147483647")
+    return number
 
 
 def _wrong(pod: Pod, name: str, found: str, expected: str) -> ObjectError:
-    return ObjectError("Pod", pod.key, f"metadata.annotations[{name}]", repr(found), expected)
+    return ObjectError("Pod", pod.key, f"metadata.annotations[{name}]", shown(found), expected)
 
 
 def hints_of(pod: Pod) -> tuple[tuple[str, str], ...]:

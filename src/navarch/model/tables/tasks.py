@@ -14,6 +14,16 @@ from navarch.model.tables.columns import Rows, grown
 StatusArray = npt.NDArray[np.int8]
 
 
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def check_numbers(spec: TaskSpec) -> None:
+    """OverflowError if a number of the pod does not fit into its column. Called before anything is written: a pod that fails half-way
+    through would leave figures behind that no other pod gets right again."""
+    if spec.priority not in _INT64 or spec.pod_priority not in _INT64:
+        raise OverflowError("a priority of the pod does not fit into 64 bits")
+
+
 class TaskTable:
     def __init__(self) -> None:
         self.rows = Rows()

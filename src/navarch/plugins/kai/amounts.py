@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from navarch.model.gpus import GPU_RESOURCES, UNKNOWN_GPU_MEMORY, gpu_portion, mig_gpus, node_is_fit
+from navarch.model.label_syntax import parse_count
 from navarch.model.node_facts import fit_nodes, gpu_memories, of_nodes
 from navarch.model.spec import NodeSpec, Shape
 from navarch.plugins.kai.proportion.share_division import Floats
@@ -48,8 +49,8 @@ def shape_amounts(shape: Shape, memory: int | None, claimed: float = 0.0) -> Flo
         out[GPU] = devices.count * devices.memory / memory if memory else 0.0
     for name, count in shape.hints:
         # Slices asked for by annotation, the old way: no node serves them, but they are asked for.
-        if (gpus := mig_gpus(name)) and count.isdecimal():
-            out[GPU] += gpus * int(count)
+        if (gpus := mig_gpus(name)) and (number := parse_count(count)) is not None:
+            out[GPU] += gpus * number
     out[GPU] += claimed
     return out
 

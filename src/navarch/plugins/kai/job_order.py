@@ -6,6 +6,7 @@ from navarch.engine.gangs.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.order_key import OrderKey
+from navarch.model.label_syntax import parse_int64
 
 TASK_PRIORITY = "kai.scheduler/task-priority"
 JOB_ROLE = "training.kubeflow.org/job-role"
@@ -52,10 +53,8 @@ class TaskOrder(Plugin):
         text = self.session.task(task).labels.get(TASK_PRIORITY)
         if text is None:
             return 1, 0
-        try:
-            return 0, -int(text)
-        except ValueError:
-            return 2, 0
+        number = parse_int64(text)
+        return (2, 0) if number is None else (0, -number)
 
 
 class Kubeflow(Plugin):

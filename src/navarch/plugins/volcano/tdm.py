@@ -26,6 +26,7 @@ from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.order_key import OrderKey
 from navarch.engine.points.protocols import Vote
+from navarch.model.label_syntax import parse_count
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
@@ -157,10 +158,10 @@ def most_evictions(job: Job) -> int:
 
 def _count(text: str, tasks: int) -> int:
     """A number of pods, or a percentage of them rounded up; 0 if it is neither."""
-    number = text.strip().removesuffix("%")
-    if not number.isdecimal():
+    number = parse_count(text.strip().removesuffix("%"))
+    if number is None:
         return 0
-    return -(-tasks * int(number) // 100) if "%" in text else int(number)
+    return -(-tasks * number // 100) if "%" in text else number
 
 
 class ZoneOpen(NodeFilter):
