@@ -29,11 +29,11 @@ from navarch.embedded.api.server import ApiServer
 DATA: Mapping[str, str] = {
     "overview": "() => document.querySelector('.resource') && document.querySelector('main table tbody tr') && performance.now()",
     "jobs": "() => document.querySelector('[data-row]') && performance.now()",
-    "nodes": "() => document.querySelector('.map canvas')?.height > 200 && performance.now()",
+    "nodes": "() => document.querySelector('.map canvas')?.style.height && performance.now()",
     "queues": "() => document.querySelector('table.queues tbody tr') && performance.now()",
 }
 """Page -> since when its figures are there, in milliseconds since it was opened."""
-PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime"
+PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 CHANGES = 5
 
 
@@ -64,7 +64,7 @@ async def _opened(browser: Browser, address: str, page: str) -> dict[str, float]
     tab = await context.new_page()
     await tab.goto(f"{address}#/{page}", wait_until="commit")
     data: Any = await (await tab.wait_for_function(DATA[page], timeout=60_000)).json_value()
-    paint: Any = await tab.evaluate(PAINT)
+    paint: Any = await (await tab.wait_for_function(PAINT, timeout=60_000)).json_value()
     await context.close()
     return {f"{page}: first paint": paint / 1000, f"{page}: data": data / 1000}
 

@@ -1,8 +1,8 @@
 """How the suite is spread over workers: `--dist loadfile`, in an order that keeps both cores busy.
 
 Suites that speak to servers wait most of their time, and the others compute. Every second worker takes suites that wait as long as
-there are some, so that neither kind is left over for the end. Within a kind the long ones are first, and files of a few quick tests
-end the run.
+there are some, and the others take those that compute. A worker for which no suite of its kind is left takes from the other. Within a
+kind the long ones are first, so that files of a few quick tests end the run.
 
 The tests of a file stay together, and so do those of the folders in `TOGETHER`: the tests of each share a kube-apiserver, which every
 worker that runs some of them would have to start.
@@ -23,6 +23,9 @@ WAITING = (
     "tests/walks/",
     "tests/browser/",
     "tests/unit/cli/test_up.py",
+    "tests/live/test_fencing.py",
+    "tests/live/test_hostile_tenants.py",
+    "tests/live/test_concurrent_schedulers.py",
     "tests/parity/test_live_",
     "tests/live/",
     "tests/web/",

@@ -604,3 +604,20 @@ def test_metadata_only_and_discovery(both: Conversation) -> None:
     assert masked(lists[0]) == masked(lists[1])
     for group in ("apps", "batch", "policy", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io"):
         both("GET", f"/apis/{group}/v1")
+
+
+def test_administrative_access_to_devices(both: Conversation) -> None:
+    group = "resource.k8s.io/v1"
+    claims, templates = both.path("resourceclaims", group=group), both.path("resourceclaimtemplates", group=group)
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    plain, admin = {"name": "a", "exactly": exactly}, {"name": "b", "exactly": {**exactly, "adminAccess": True}}
+    spec = {"devices": {"requests": [plain, admin]}}
+    assert both("POST", claims, {"metadata": {"name": "refused"}, "spec": spec}).code == 422
+    assert both("POST", templates, {"metadata": {"name": "refused"}, "spec": {"spec": spec}}).code == 422
+    both("POST", claims, {"metadata": {"name": "early"}, "spec": {"devices": {"requests": [plain]}}})
+    result = {"request": "a", "driver": "d.example.com", "pool": "p", "device": "g", "adminAccess": True}
+    given = {"status": {"allocation": {"devices": {"results": [result]}}}}
+    assert both.patch(f"{claims}/early/status", given).code == 422
+    both.patch(f"/api/v1/namespaces/{both.namespace}", {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}})
+    assert both("POST", claims, {"metadata": {"name": "granted"}, "spec": spec}).code == 201
+    assert both("POST", templates, {"metadata": {"name": "granted"}, "spec": {"spec": spec}}).code == 201

@@ -18,8 +18,8 @@ from navarch.cli.cluster.metrics_names_option import metrics_names_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import plugin_dirs_option
-from navarch.cli.policy.shard_option import shard_option
-from navarch.engine.policy import PolicyError, load
+from navarch.cli.policy.shard_option import scheduler_of_shard, shard_option
+from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.kube.auth.incluster import in_cluster
 from navarch.kube.connect import Endpoint, connect
@@ -223,7 +223,8 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         try:
             text = await _shard_text(endpoint, options.shard) if shard_of_cluster else None
             if options.shard and not named:
-                options = replace(options, scheduler_names=(_scheduler_of(options, text),))
+                name = scheduler_of_shard(options.policy, text, options.shard, options.plugin_dirs)
+                options = replace(options, scheduler_names=(name,))
             scheduler = Scheduler(endpoint, options, policy_text=text, crash_folder=crash_folder)
         except (PolicyError, RegistrationError) as error:
             raise click.UsageError(str(error)) from None
@@ -273,16 +274,6 @@ async def _shard_text(endpoint: Endpoint, shard: str) -> str:
         raise click.ClickException(f"--shard {shard}: {error}") from None
     finally:
         await client.close()
-
-
-def _scheduler_of(options: RunOptions, text: str | None) -> str:
-    """The scheduler name that the policy of a shard serves."""
-    from navarch.installed import installed
-    from navarch.offline.plan import policy_text
-
-    catalogue = installed(options.plugin_dirs).catalogue()
-    policy = load(policy_text(options.policy) if text is None else text, catalogue, options.policy, shard=options.shard)
-    return str(policy.params["schedulerName"])
 
 
 def _pod(namespace: str, options: RunOptions) -> str:

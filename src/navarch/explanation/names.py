@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from navarch.explanation.subject import Census
 from navarch.ingest.groups import is_shadow, shown_key
+from navarch.object_types import ReadOnlyManifest
 from navarch.views.job_names import job_name
 
 _NEAR = 3
@@ -41,6 +42,8 @@ def job_key(census: Census, wanted: str) -> str:
     try:
         return _of_pod(census, wanted)
     except NotFound:
+        for workload in census.workloads_named(rest if rest and kind.lower() in _KINDS else wanted):
+            raise NotFound(_without_pods(workload)) from None
         shown = sorted({shown_key(key) for key in census.keys})
         raise NotFound(f"there is no job {wanted!r} among {len(shown)} jobs", near(wanted, shown)) from None
 
@@ -51,6 +54,18 @@ def near(wanted: str, known: Sequence[str]) -> list[str]:
     plain = {each.rpartition("/")[2]: each for each in reversed(known)}
     found += [plain[each] for each in difflib.get_close_matches(wanted.rpartition("/")[2], plain, n=_NEAR)]
     return list(dict.fromkeys(found))[:_NEAR]
+
+
+def _without_pods(workload: ReadOnlyManifest) -> str:
+    """Why there is a workload of this name and no job."""
+    kind, name, spec = workload["kind"], workload["metadata"]["name"], workload.get("spec") or {}
+    of = workload["metadata"].get("namespace") or "default"
+    if spec.get("suspend"):
+        return f"{kind} {of}/{name} is suspended, so it has no pods: navarch resume {name} -n {of}"
+    for field in ("parallelism", "replicas"):
+        if spec.get(field) == 0:
+            return f"{kind} {of}/{name} has no pods: its {field} is 0"
+    return f"{kind} {of}/{name} has no pods yet"
 
 
 def _plain(key: str) -> str:

@@ -45,6 +45,8 @@ class SharedRuns:
     def __init__(self, given: Input, census: Census, run: Cycles) -> None:
         self._input, self._census, self._run = given, census, run
         self._has_workloads = bool(census.has_workloads)
+        self._uids: dict[str, str | None] = {}
+        """Reference of a pod -> its uid. A trial may remove thousands of pods, and each is looked up twice."""
         self._usable = run.rules.now is not None and not run.inventory.has_unmeasured_budgets
         self._usable = self._usable and not run.cluster.objects.get(MISSING_CONFIG_MAPS) and not run.inventory.mistakes
 
@@ -68,6 +70,11 @@ class SharedRuns:
 
     def _uid(self, pod: str) -> str | None:
         """The uid of a pod of the input by its reference; None: no such pod is in the model."""
+        if pod not in self._uids:
+            self._uids[pod] = self._find_uid(pod)
+        return self._uids[pod]
+
+    def _find_uid(self, pod: str) -> str | None:
         kind, _, key = pod.partition("/")
         namespace, _, name = key.partition("/")
         for manifest in self._input.find(kind, namespace, name) if kind == "Pod" else ():

@@ -168,6 +168,10 @@ class Census:
         """Names of the workloads that would make its pods."""
         return sorted({name.rpartition("/")[2] for _, name, _ in self._made_by.get(key, ())})
 
+    def workloads_named(self, name: str) -> list[ReadOnlyManifest]:
+        """Workloads of the input by `name` or `namespace/name`."""
+        return [each for each in self._workloads.values() if name in (str(each["metadata"]["name"]), _key(each))]
+
     def makers_beside(self, subject: Subject) -> list[str]:
         """References of all workloads but those that make the pods of this job."""
         own = {id(manifest) for manifest, _ in subject.templates} | {id(manifest) for manifest in subject.groups}

@@ -11,7 +11,9 @@ from navarch.apis.devices.extended_requests import extended_claim
 from navarch.engine.record import CycleRecord
 from navarch.model.cluster import Cluster
 from navarch.model.objects.devices import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE
+from navarch.model.spec import TaskSpec
 from navarch.model.timestamps import rfc3339
+from navarch.object_types import ObjectKey
 
 Object = dict[str, Any]
 
@@ -19,7 +21,7 @@ Object = dict[str, Any]
 def settle_claims(cluster: Cluster, record: CycleRecord, evicted: Iterable[str], now: float) -> None:
     gone = set(evicted)
     if gone:
-        _give_back(cluster, gone)
+        _give_back(cluster, gone, sorted(cluster.objects.get(RESOURCE_CLAIM, {}).items()))
     for release in record.releases:
         namespace, _, name = release.claim.partition("/")
         claim_now = cluster.objects.get(RESOURCE_CLAIM, {}).get((namespace, name))
@@ -59,9 +61,20 @@ def _use(cluster: Cluster, namespace: str, name: str, uid: str) -> None:
         cluster.put_object(RESOURCE_CLAIM, namespace, name, {**claim, "status": status})
 
 
-def _give_back(cluster: Cluster, gone: set[str]) -> None:
+def give_back_claims(cluster: Cluster, tasks: Iterable[TaskSpec]) -> None:
+    """These pods are gone, or lost their nodes."""
+    claims = cluster.objects.get(RESOURCE_CLAIM)
+    if not claims:
+        return
+    gone = [task for task in tasks if task.shape.claims or task.shape.extended]
+    named = {(task.namespace, name) for task in gone for _, name in task.shape.claims}
+    found = claims.keys() if any(task.shape.extended for task in gone) else named & claims.keys()
+    _give_back(cluster, {task.uid for task in gone}, [(key, claims[key]) for key in sorted(found)])
+
+
+def _give_back(cluster: Cluster, gone: set[str], claims: Iterable[tuple[ObjectKey, Object]]) -> None:
     """A claim without users loses its devices. A claim that was made for extended resources goes with its pod."""
-    for (namespace, name), claim in sorted(cluster.objects.get(RESOURCE_CLAIM, {}).items()):
+    for (namespace, name), claim in claims:
         owners = {owner.get("uid") for owner in (claim.get("metadata") or {}).get("ownerReferences") or ()}
         status = claim.get("status") or {}
         users = status.get("reservedFor") or []

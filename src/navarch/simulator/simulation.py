@@ -19,11 +19,13 @@ from navarch.engine.reasons import Event as Undoing
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
+from navarch.model.objects.devices import RESOURCE_CLAIM
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
 from navarch.model.status import ON_NODE, TaskStatus
 from navarch.offline.cycles import lasting_promises
 from navarch.offline.plan import settings_for
+from navarch.offline.settled_claims import give_back_claims, settle_claims
 from navarch.simulator.estimates import Estimates
 from navarch.simulator.events import EventQueue, Kind
 from navarch.simulator.failures import NodeFailures, NodeSchedule
@@ -200,6 +202,7 @@ class Simulation:
         job.account(self.now)
         del self.jobs[key]
         nodes = dict.fromkeys(job.nodes.values())
+        give_back_claims(self.cluster, job.tasks.values())
         for uid in job.tasks:
             self.cluster.remove_task(uid)
         self.cluster.remove_job(key)
@@ -279,6 +282,8 @@ class Simulation:
             job.tasks[bind.uid] = task
             self.cluster.put_task(task)
             moved[bind.job] = job
+        if record.claims or record.releases or self.cluster.objects.get(RESOURCE_CLAIM):
+            settle_claims(self.cluster, record, (), self.now)
         for key, job in moved.items():
             self._settle(job, decisions.pop(key, None), evicted=bool(record.evictions))
         if self.policy.semantics.nominations_last:
@@ -320,6 +325,7 @@ class Simulation:
         """Pods that lost their node are gone until their controller has made them again."""
         for uid, task in job.tasks.items():
             if task.node and uid not in job.nodes:
+                give_back_claims(self.cluster, (task,))
                 job.tasks[uid] = replace(task, node="", status=TaskStatus.PENDING, started=None, gpu_groups=(), phase="Pending")
                 self.cluster.remove_task(uid)
                 if not job.away:

@@ -9,12 +9,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
+from tests.worlds.kube.crds import serve
 from tests.worlds.up_process import KUBECTL, NAVARCH, UpProcess, running_up
 
 from navarch.apis.kai.pod_grouper import DEFAULT_QUEUE
@@ -22,6 +24,9 @@ from navarch.cli.cluster import embedded_kubeconfig
 from navarch.cli.main import main
 from navarch.cli.up.cluster import UpCluster, UpOptions
 from navarch.cli.up.queues import PARENT, QUEUES
+from navarch.kube.client import Client
+from navarch.kube.connect import connect
+from navarch.live.ops.shard_policy import SHARDS
 
 pytestmark = pytest.mark.live
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -198,6 +203,25 @@ async def test_under_kais_policy_there_are_the_queues_of_a_fresh_installation(tm
         async with asyncio.timeout(120):
             while not store.list("pods")[0].obj["spec"].get("nodeName"):
                 await asyncio.sleep(0.05)
+
+
+async def test_a_shard_of_a_file_or_of_the_cluster_is_the_policy(tmp_path: Path) -> None:
+    shard = {"apiVersion": "kai.scheduler/v1", "kind": "SchedulingShard", "metadata": {"name": "blue"}, "spec": {"kValue": 0.5}}
+    about = {"apiVersion": "kai.scheduler/v1", "metadata": {"name": "c"}}
+    config = {**about, "kind": "Config", "spec": {"global": {"schedulerName": "mine"}}}
+    path = tmp_path / "shards.yaml"
+    path.write_text(yaml.safe_dump_all([shard, config]))
+    base = UpOptions(nodes=1, gpus=1, sample=False, kubeconfig=tmp_path / "k", data_dir=tmp_path / "data", shard="blue")
+    async with UpCluster(replace(base, policy=str(path))) as cluster:
+        assert cluster.policy.chosen == "it is KAI's SchedulingShard blue" and cluster.scheduler is not None
+        assert cluster.scheduler.options.scheduler_names[-1] == "mine"
+        async with Client(connect(cluster.kubeconfig)) as client:
+            await serve(client, SHARDS, "SchedulingShard")
+            await client.create(SHARDS, shard)
+    async with UpCluster(replace(base, policy="SchedulingShard/blue")) as cluster:
+        assert cluster.policy.source == "SchedulingShard/blue" and cluster.policy.dialect == "kai"
+    result = CliRunner().invoke(main, ["up", "--shard", "blue"])
+    assert result.exit_code == 2 and "--shard: expected --data-dir" in result.output
 
 
 async def test_a_plugin_of_your_own_decides_in_the_embedded_cluster(tmp_path: Path) -> None:

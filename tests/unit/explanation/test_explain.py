@@ -180,3 +180,19 @@ def test_a_move_that_defragments() -> None:
     change = next(each for each in answer["changes"] if each["kind"] == "moves")
     assert (change["starts"], change["text"]) == (True, "move default/a from n to m")
     assert change["objects"][0]["spec"]["nodeName"] == "m"
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"suspend": True}, "Job default/idle is suspended, so it has no pods: navarch resume idle -n default"),
+        ({"parallelism": 0}, "Job default/idle has no pods: its parallelism is 0"),
+    ],
+)
+@pytest.mark.parametrize("name", ["idle", "default/idle", "job/idle"])
+def test_a_workload_without_pods_is_not_an_unknown_job(fields: dict[str, Any], told: str, name: str) -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "idle"}, "spec": {"template": template, **fields}}
+    with pytest.raises(NotFound) as found:
+        explained([node("n").cpu(4), job, pod("idler").cpu(1)], name)
+    assert str(found.value) == told

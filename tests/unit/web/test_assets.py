@@ -62,6 +62,13 @@ def test_a_cycle_can_be_compared_with_every_preset() -> None:
     assert sorted(json.loads(f"[{line}]")) == sorted(PRESETS)
 
 
+def test_every_module_is_loaded_at_once() -> None:
+    """A module that is only found by the import of another one costs one more turn to the server before the first paint."""
+    preloaded = re.findall(r"modulepreload\" href=\"assets/([^\"]+)\"", (ASSETS / "index.html").read_text(encoding="utf-8"))
+    modules = [str(path.relative_to(ASSETS)) for path in SCRIPTS if path.name != "app.js"]
+    assert sorted(preloaded) == sorted([*modules, "vendor/htm-preact-standalone.js"])
+
+
 async def test_the_server_has_every_file_that_the_page_loads() -> None:
     application = web.Application()
     application.router.add_get("/assets/{path:.+}", Pages(TokenLogin("secret")).asset)

@@ -13,7 +13,7 @@ from navarch.engine.policy.kai_shard import SHARD, is_shard
 from navarch.engine.policy.values import Mistake
 from navarch.installed import installed
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy
+from navarch.offline.plan import policy_text, read_policy
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -21,6 +21,12 @@ Command = TypeVar("Command", bound=Callable[..., object])
 def shard_option(where: str) -> Callable[[Command], Command]:
     """`where`: what the shard is looked for in, for the help."""
     return click.option("--shard", default="", metavar="NAME", help=f"KAI's SchedulingShard of this name {where} is the policy.")
+
+
+def scheduler_of_shard(policy: str, text: str | None, shard: str, plugin_dirs: tuple[Path, ...]) -> str:
+    """The scheduler name that the policy of a shard serves. `text`: the objects of a cluster; None: those in the file `policy`."""
+    found = load(policy_text(policy) if text is None else text, installed(plugin_dirs).catalogue(), policy, shard=shard)
+    return str(found.params["schedulerName"])
 
 
 def shard_policy(policy: str | None, shard: str, documents: Iterable[Document], plugin_dirs: tuple[Path, ...]) -> Policy | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from navarch.cli.cluster.embedded_kubeconfig import USUAL_KUBECONFIG
+from navarch.cli.policy.shard_option import scheduler_of_shard
 from navarch.cli.scheduler_names import EMBEDDED
 from navarch.cli.up.queues import ensure_kai_queues
 from navarch.cli.up.scheduler_service import SERVICE, serve_scheduler
@@ -24,8 +25,10 @@ from navarch.embedded.hollow_cluster import HollowCluster
 from navarch.embedded.kubelets.pod_behaviour import KubeletOptions
 from navarch.embedded.node_sets import NodeSet, read_nodes
 from navarch.embedded.sample.size import FEWEST_SLOTS, Size
-from navarch.engine.policy import Policy
-from navarch.kube.connect import connect
+from navarch.engine.policy import PRESETS, Policy
+from navarch.kube.client import Client
+from navarch.kube.connect import Endpoint, connect
+from navarch.live.ops.shard_policy import read_shard
 from navarch.live.scheduler import Scheduler
 from navarch.live.settings import RunOptions
 from navarch.manifests.installation import NAMESPACE
@@ -61,6 +64,8 @@ class UpOptions:
     sample: bool = True
     speed: float = 1.0
     policy: str = "navarch"
+    shard: str = ""
+    """KAI's SchedulingShard that is the policy: of the file `policy`, or, if that is no file, of the cluster."""
     plugin_dirs: tuple[Path, ...] = ()
     namespace_as_queue: bool = False
     metrics_names: str = ""
@@ -123,11 +128,14 @@ class UpCluster:
             ensure_namespace(self.server.operations, NAMESPACE)
             self.hollow.start()
             self.hollow.add_nodes(self._nodes())
+            endpoint = connect(self.kubeconfig)
+            text, names = await self._shard(endpoint)
             options = RunOptions(
                 policy=self.options.policy,
+                shard=self.options.shard,
                 plugin_dirs=self.options.plugin_dirs,
                 namespace_as_queue=self.options.namespace_as_queue,
-                scheduler_names=EMBEDDED,
+                scheduler_names=names,
                 listen="127.0.0.1:0",
                 reached_as=f"services/{SERVICE}",
                 metrics_names=self.options.metrics_names,
@@ -137,7 +145,7 @@ class UpCluster:
                 bind_requests=False,  # the embedded cluster has no KAI binder
                 gpu_sharing="annotations",
             )
-            self.scheduler = Scheduler(connect(self.kubeconfig), options)
+            self.scheduler = Scheduler(endpoint, options, policy_text=text)
             if self.policy.dialect == "kai":
                 ensure_kai_queues(self.server.operations)
             dialect = self.options.dialect or ("kai" if self.policy.dialect == "kai" else "volcano")
@@ -148,6 +156,17 @@ class UpCluster:
             await self._stop()
             raise
         return self
+
+    async def _shard(self, endpoint: Endpoint) -> tuple[str | None, tuple[str, ...]]:
+        """The text of the policy where it is a SchedulingShard of the cluster, and the scheduler names that are served."""
+        given, text = self.options, None
+        if not given.shard:
+            return None, EMBEDDED
+        if given.policy not in PRESETS and not Path(given.policy).exists():
+            async with Client(endpoint) as client:
+                text = await read_shard(client, given.shard)
+        name = scheduler_of_shard(given.policy, text, given.shard, given.plugin_dirs)
+        return text, EMBEDDED if name in EMBEDDED else (*EMBEDDED, name)
 
     async def __aexit__(self, *_: object) -> None:
         await self._stop()

@@ -17,6 +17,7 @@ import click
 from navarch.cli.cluster.metrics_names_option import metrics_names_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
+from navarch.cli.policy.shard_option import shard_option
 from navarch.live.ops.event_loop import run_in_event_loop
 
 DIALECTS = ("volcano", "kai", "kube-batch", "coscheduling", "kubernetes")
@@ -51,7 +52,8 @@ class _Told(NamedTuple):
 @click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write the kubeconfig.")
 @click.option("--no-sample", is_flag=True, help="Start without the sample workload.")
 @click.option("--speed", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Factor of the cluster's time.")
-@click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help="Policy of the scheduler.")
+@click.option("--policy", metavar="FILE|PRESET", help="Policy of the scheduler.  [default: navarch]")
+@shard_option("in the cluster of --data-dir, or in the file of --policy,")
 @plugin_dirs_option
 @namespace_as_queue_option
 @metrics_names_option
@@ -69,6 +71,9 @@ def up(no_sample: bool, no_web: bool, **given: Any) -> None:
     """
     if given["until_settled"] and no_sample:
         raise click.UsageError("--until-settled waits for the sample: it cannot go with --no-sample")
+    if given["shard"] and given["policy"] is None and given["data_dir"] is None:
+        raise click.UsageError("--shard: expected --data-dir with a cluster that has the SchedulingShard, or --policy with a file")
+    given["policy"] = given["policy"] or (f"SchedulingShard/{given['shard']}" if given["shard"] else "navarch")
     from navarch.cli.policy.mistakes import MISTAKES, tell
     from navarch.cli.up.cluster import UpOptions
     from navarch.embedded.node_sets import NodeSetError
@@ -123,6 +128,8 @@ async def _main(options: Any) -> int:
             _line(cluster.export)
             nodes = cluster.server.store.count("nodes")
             events.add(f"{cluster.server.url} with {nodes} nodes is up after {time.perf_counter() - started:.1f} s")
+            for warning in cluster.policy.warnings:
+                events.add(f"policy: {warning}")
             assert cluster.scheduling is not None
             work.append(asyncio.create_task(stop.wait(), name="stop"))
             told = _sample_told(cluster, options)

@@ -14,7 +14,6 @@ the same defaults, admission and validation as one that a user posts.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 
 from navarch.apis.admission.workload_defaults import default_object
 from navarch.embedded.api.admission import Admission
@@ -23,14 +22,13 @@ from navarch.embedded.api.errors import already_exists, bad_request, cause, conf
 from navarch.embedded.api.kinds.registry import CREATES_ON_UPDATE, Kind, Registry, fields_reader
 from navarch.embedded.api.patches.managed_fields import track
 from navarch.embedded.api.strategies import generate, prepare_create, prepare_update
+from navarch.embedded.api.validation.admin_access import Hook, admin_access_hooks
 from navarch.embedded.api.validation.validation import validate_create, validate_update
 from navarch.embedded.api.writing import GENERATED_NAME_TRIES, WriteOptions, generated_name, name_missing, place, read_object
 from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import Change, Store, timestamp
 from navarch.model.quantity import QuantityError
 from navarch.object_types import Manifest
-
-Hook = Callable[[Kind, Manifest, Manifest | None, WriteOptions], None]
 
 
 class Operations:
@@ -43,7 +41,7 @@ class Operations:
             if not kind.stored_as:
                 store.select_fields(kind.stored, fields_reader(kind))
         self.admission = Admission(store, taint_new_nodes)
-        self.hooks: dict[str, Hook] = {}
+        self.hooks: dict[str, Hook] = admin_access_hooks(store)
         """Called before a write of a resource is stored: (kind, new, old or None, options). May change or refuse."""
 
     def kind(self, resource: str) -> Kind:

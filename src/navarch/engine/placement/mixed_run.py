@@ -11,6 +11,7 @@ Only views whose answers depend on the figures of a node can take part (`ClassVi
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -54,7 +55,7 @@ class Experience:
         if table is None or len(table) < width:
             return None
         known = table[columns]
-        return None if np.isnan(known).any() else known
+        return None if math.isnan(known.max()) else known
 
     def keep(self, figures: Sequence[bytes], numbers: Sequence[int], totals: FloatArray) -> None:
         """`totals`: (classes, figures)."""
@@ -167,6 +168,7 @@ class _Run:
         width = int(columns.max()) + 1
         left: dict[int, IntArray] = {}
         """Used node -> what is left of it."""
+        sizes: dict[int, bytes] = {}
         rows: list[int] = []
         for each in self._order:
             task = each.view.task
@@ -178,8 +180,9 @@ class _Run:
             free = left.get(row)
             if free is None:
                 free = nodes.allocatable[:, row] - nodes.used[:, row]
+                sizes[row] = nodes.allocatable[:, row].tobytes()
             left[row] = free = free - task.request
-            figures = nodes.allocatable[:, row].tobytes() + free.tobytes()
+            figures = sizes[row] + free.tobytes()
             self._figures.append(figures)
             known = experience.totals(figures, columns, width)
             if known is None:

@@ -25,6 +25,10 @@ CLOSE_SHARE = 1e-6
 """Shares that differ by less count as equal when it comes to evictions."""
 
 
+_KEPT = 1 << 14
+"""Amounts whose share is kept."""
+
+
 class Drf(Plugin):
     """Orders jobs by their dominant share of the cluster"""
 
@@ -43,6 +47,8 @@ class Drf(Plugin):
         self._shares: dict[int, float] = dict(zip(waiting.tolist(), parts.max(axis=0, initial=0.0).tolist()))
         """Job row -> its dominant share: of those that wait at first, of others when asked for."""
         self._held: dict[int, IntArray] = {}
+        self._share_of: dict[bytes, float] = {}
+        """Amounts -> their dominant share. Jobs that are alike hold the same amounts."""
         self.tree: ShareTree | None = None
         if self.option.is_enabled("hierarchy"):
             self.tree = ShareTree(session, queue_of_job(session))
@@ -57,7 +63,13 @@ class Drf(Plugin):
         return found
 
     def share(self, held: IntArray) -> float:
-        return largest_part(held, self.session.total, self.dims)
+        amounts = held.tobytes()
+        found = self._share_of.get(amounts)
+        if found is None:
+            if len(self._share_of) >= _KEPT:
+                self._share_of.clear()
+            found = self._share_of[amounts] = largest_part(held, self.session.total, self.dims)
+        return found
 
     def job_order(self, job: Job) -> OrderKey:
         found = self._shares.get(job.row)

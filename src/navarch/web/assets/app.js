@@ -104,4 +104,6 @@ if (found.searchParams.has("token")) {
   history.replaceState(null, "", found);
 }
 applyTheme(preference("theme", "system"));
-render(html`<${App} />`, document.getElementById("app"));
+const host = document.getElementById("app");
+host.replaceChildren(); // the frame that was painted while modules were loading
+render(html`<${App} />`, host);

@@ -16,15 +16,18 @@ from navarch.simulator.start_times.estimate import NO_BASIS, may_know
 from navarch.web.cluster.cluster_state import ClusterState
 from navarch.web.errors import RequestError
 from navarch.web.tables.jobs import Starts
+from navarch.web.work.limits import CpuBudget
 from navarch.web.work.requests import Forecast
 from navarch.web.work.runner import WorkRunner
 
 WHAT_HELPS: Final = "set activeDeadlineSeconds or the annotation navarch.io/expected-duration on jobs, or start with --history"
 NOT_READY_SECONDS: Final = 0.2
-LEAST_SECONDS: Final = 15.0
+LEAST_SECONDS: Final = 10.0
 """Seconds between two forecasts at least."""
 PART: Final = 0.05
 """The part of a core that forecasts may take."""
+BURST: Final = 15.0
+"""CPU seconds that the first forecasts may take at once."""
 LOOKED_AT_SECONDS: Final = 60.0
 """Forecasts are made while a viewer asked for jobs within this time."""
 ROUNDED: Final = 5.0
@@ -38,6 +41,7 @@ class StartForecast:
         self._state, self._runner, self._work, self._history = state, runner, work, history
         self._looked_at = -LOOKED_AT_SECONDS
         self._look = asyncio.Event()
+        self._budget = CpuBudget(PART, BURST, LEAST_SECONDS)
 
     def looked_at(self) -> None:
         """A viewer looks at jobs."""
@@ -55,7 +59,7 @@ class StartForecast:
             else:
                 spent = self._runner.cpu_seconds
                 await self.forecast()
-                await asyncio.sleep(max(LEAST_SECONDS, (self._runner.cpu_seconds - spent) / PART))
+                await asyncio.sleep(self._budget.pause(time.monotonic(), self._runner.cpu_seconds - spent))
 
     async def forecast(self) -> None:
         state = self._state

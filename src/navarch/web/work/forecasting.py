@@ -46,11 +46,10 @@ def forecast_starts(work: Forecast, objects: ClusterObjects) -> dict[str, Any]:
     waiting = {key: each.place for key, each in prospects(cluster, policy, registry, now).items() if not each.never}
     in_order = sorted(waiting, key=lambda key: (waiting[key], key))
     found = StartTimes({}, {})
-    for size in SIZES:
-        if size != SIZES[0] and len(in_order) <= size:
-            continue
+    sizes = [SIZES[0], *(size for size in SIZES[1:] if size < len(in_order))]
+    for size in sizes:
         wanted = in_order[:size]
-        found = start_times(cluster, policy, registry, now, wanted, basis, seconds=work.seconds / len(SIZES))
+        found = start_times(cluster, policy, registry, now, wanted, basis, seconds=work.seconds / len(sizes))
         if found.known or not wanted:
             break
     unknown: dict[str, list[str]] = {}

@@ -64,5 +64,21 @@ class WorkLedger:
         self._spent.append((self._clock(), cpu_seconds))
 
 
+class CpuBudget:
+    """The part of a core that repeated work may take. What it did not take is kept, up to `burst` CPU seconds: the first runs follow
+    each other quickly."""
+
+    def __init__(self, part: float, burst: float, least_pause: float) -> None:
+        self._part, self._burst, self._least = part, burst, least_pause
+        self._kept, self._at = burst, 0.0
+
+    def pause(self, now: float, cpu_seconds: float) -> float:
+        """Seconds to wait after a run that took so much: until as much again is there."""
+        self._kept = min(self._burst, self._kept + self._part * (now - self._at)) - cpu_seconds
+        self._at = now
+        lacking = min(cpu_seconds, self._burst) - self._kept
+        return max(self._least, lacking / self._part)
+
+
 def _refused(message: str, after: float) -> RequestError:
     return RequestError(429, "TooManyRequests", message, retry_after=after)

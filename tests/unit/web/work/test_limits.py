@@ -1,11 +1,11 @@
-"""The ledger: tasks at once, tasks a minute for each user, CPU seconds a minute for all."""
+"""The ledger: tasks at once, tasks a minute for each user, CPU seconds a minute for all. The budget of repeated work."""
 
 from __future__ import annotations
 
 import pytest
 
 from navarch.web.errors import RequestError
-from navarch.web.work.limits import WorkLedger, WorkLimits
+from navarch.web.work.limits import CpuBudget, WorkLedger, WorkLimits
 
 
 class Clock:
@@ -49,3 +49,20 @@ def test_tasks_that_run_or_wait_are_limited() -> None:
         ledger.begin("jim")
     ledger.end(0.0)
     ledger.begin("jim")
+
+
+def test_repeated_work_waits_when_its_budget_is_spent() -> None:
+    budget = CpuBudget(part=0.1, burst=10.0, least_pause=5.0)
+    assert budget.pause(0.0, 4.0) == 5.0
+    assert budget.pause(10.0, 4.0) == 10.0  # 3 are left, so 1 is missing for the next run
+    assert budget.pause(20.0, 4.0) == 40.0
+    assert budget.pause(1000.0, 30.0) == 300.0  # more than can be kept: the next one begins when all of it is there
+
+
+@pytest.mark.parametrize("cost", [0.2, 2.0, 7.0, 25.0])
+def test_repeated_work_takes_its_part_of_a_core_at_most(cost: float) -> None:
+    budget, now, runs = CpuBudget(part=0.05, burst=15.0, least_pause=10.0), 0.0, 0
+    while now < 30_000:
+        runs += 1
+        now += budget.pause(now, cost)
+    assert runs * cost <= 0.05 * now + 15.0

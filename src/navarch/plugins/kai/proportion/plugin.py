@@ -30,7 +30,7 @@ from navarch.plugins.kai.amounts import GPU, RESOURCES, KaiAmounts
 from navarch.plugins.kai.proportion.queue_problems import displaced
 from navarch.plugins.kai.proportion.queue_ranking import LAST, QueueRankKey, rank_key
 from navarch.plugins.kai.proportion.queue_tree import QueueTree, over_capacity
-from navarch.plugins.kai.proportion.reclaim_rules import by_queue, favourable, may_reclaim, may_take, most_taken, worth_reclaiming
+from navarch.plugins.kai.proportion.reclaim_rules import may_reclaim, may_take, most_taken, worth_reclaiming
 from navarch.plugins.kai.proportion.share_division import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
 from navarch.plugins.kai.quota_messages import beyond_share, over_limit, over_quota
 
@@ -318,12 +318,12 @@ class KaiProportion(Plugin):
     def reclaim_scenario(self, scenario: Scenario) -> bool:
         """Of each job, every task beyond what its parts need goes as a unit of its own; then what they need goes as one unit."""
         moved_free = bool(self.session.policy.param("allowConsolidatingReclaim"))
-        takings: list[tuple[int, list[Floats]]] = []
-        for job, tasks in sorted(scenario.victims, key=lambda each: self.row[each[0].queue.name]):
+        takings: dict[int, list[Floats]] = {}
+        for job, tasks in scenario.victims:
             if len(job.tasks) == 1:
                 if not (moved_free and tasks[0] in scenario.stays):
                     amount = self.amounts.placed(tasks[0], scenario.came_from[tasks[0]])
-                    takings.append((self.row[job.queue.name], [amount]))
+                    takings.setdefault(self.row[job.queue.name], []).append(amount)
                 continue
             core = np.zeros(len(RESOURCES))
             elastic: list[Floats] = []
@@ -344,10 +344,9 @@ class KaiProportion(Plugin):
                     elastic.append(amount)
             units = [*elastic, core] if has_core else elastic
             if units:
-                takings.append((self.row[job.queue.name], units))
+                takings.setdefault(self.row[job.queue.name], []).extend(units)
         queue, required = self.row[scenario.job.queue.name], self.weigh_waiting(scenario.tasks)
-        ordered = by_queue(favourable(self.before, queue, required, takings))
-        return may_take(self.before, queue, required, scenario.job.spec.preemptable, ordered, self.saturation)
+        return may_take(self.before, queue, required, scenario.job.spec.preemptable, list(takings.items()), self.saturation)
 
     def reclaim_bound(self, job: Job, tasks: Sequence[int], victims: Sequence[Job], lacking: IntArray) -> bool:
         """Columns of GPUs count whole ones, so a task holds no less of the shared figure than of any of them."""

@@ -58,9 +58,9 @@ def may_take(tree: QueueTree, queue: int, required: Floats, preemptible: bool, t
         path = list(tree.path(victim))
         taken = np.cumsum(np.array(units), axis=0)
         remaining = np.vstack([held[:, giver], held[:, giver] - taken[:-1]])  # each unit is judged before it goes
-        fair = (remaining > allocatable).any(axis=1)
+        fair = _exceeded(remaining, allocatable)
         if within_quota:
-            fair |= (remaining > quota).any(axis=1)
+            fair |= _exceeded(remaining, quota)
         if not fair.all():
             return False
         held[:, path] -= taken[-1][:, None]
@@ -69,41 +69,10 @@ def may_take(tree: QueueTree, queue: int, required: Floats, preemptible: bool, t
     return _stays_least_saturated(tree, queue, required, preemptible, held, lost, involved, saturation)
 
 
-def favourable(tree: QueueTree, queue: int, required: Floats, victims: Takings) -> Takings:
-    """The units of each victim job, in an order that `may_take` allows if it allows any.
-
-    KAI takes the jobs in a random order each time. Each unit is judged by what the giver still holds, which only falls, so the last
-    unit decides. Where the last unit would be refused, a job whose last unit may be the last is moved to the end."""
-    by_giver: dict[tuple[int, int], list[int]] = {}
-    for place, (victim, units) in enumerate(victims):
-        if units:
-            by_giver.setdefault(tree.rivals(queue, victim), []).append(place)
-    later: set[int] = set()
-    for (taker, giver), places in by_giver.items():
-        if len(places) < 2:
-            continue
-        last = np.array([victims[place][1][-1] for place in places])
-        total = np.sum([unit for place in places for unit in victims[place][1]], axis=0)
-        remaining = tree.allocated[:, giver] - (total - last)
-        fair = (remaining > tree.allocatable(giver)).any(axis=1)
-        if not exceeds(tree.allocated[:, taker] + required, tree.quota[:, taker]):
-            fair |= (remaining > tree.quota[:, giver]).any(axis=1)
-        if not fair[-1] and fair.any():
-            later.add(places[int(np.argmax(fair))])
-    if not later:
-        return victims
-    return [*(each for place, each in enumerate(victims) if place not in later), *(victims[place] for place in sorted(later))]
-
-
-def by_queue(victims: Takings) -> Takings:
-    """The units of jobs that follow each other and are of one queue, together."""
-    out: list[tuple[int, list[Floats]]] = []
-    for victim, units in victims:
-        if out and out[-1][0] == victim:
-            out[-1][1].extend(units)
-        else:
-            out.append((victim, list(units)))
-    return out
+def _exceeded(amounts: Floats, bound: Floats) -> NDArray[np.bool_]:
+    """`exceeds` for each row of amounts."""
+    found: NDArray[np.bool_] = ((amounts > bound) | ((amounts == -1) & np.isfinite(bound))).any(axis=1)
+    return found
 
 
 def most_taken(tree: QueueTree, queue: int, required: Floats, victims: Sequence[tuple[int, Floats]]) -> Floats:

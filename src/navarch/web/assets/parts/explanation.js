@@ -90,19 +90,18 @@ export function Blockers({ blockers }) {
       })}<//>`;
 }
 
-const SIDES = { user: ["You can change", "Nothing that you can change alone starts it."],
-  admin: ["An administrator can change", "Nothing that was tried of an administrator's changes starts it."] };
+const SIDES = { user: "You can change", admin: "An administrator can change" };
 
 // What starts the job stands first. What does not is one line that opens.
 export function Changes({ changes }) {
   if (!changes.length) return html`<${Empty}>No change was found to try.<//>`;
-  return Object.entries(SIDES).map(([by, [title, none]]) => {
+  return Object.entries(SIDES).map(([by, title]) => {
     const own = changes.filter((each) => each.by === by);
     const helps = own.filter((each) => each.starts);
     const others = own.filter((each) => !each.starts);
     return own.length > 0 && html`
       <h3>${title}</h3>
-      ${helps.length === 0 ? html`<p>${none}</p>` : html`
+      ${helps.length === 0 ? html`<p>None of the changes that were tried starts it.</p>` : html`
         <${Table} label=${`${title}, and it starts`} columns=${["Change that starts it", "price"]}>${helps.map((each) => html`
           <tr><td><${State} value="starts" tone="good" /> ${each.text}</td><td><${Price} price=${each.price} /></td></tr>`)}
         <//>`}
