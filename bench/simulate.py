@@ -3,6 +3,7 @@
     python -m bench.simulate                     d = 2, 3, 4 under fifo, fifo-skip and sjf
     python -m bench.simulate --divide 3 --policies fifo
     python -m bench.simulate --year              1,000,000 jobs on 1,000 nodes: time and memory by month
+    python -m bench.simulate --year --first 20000     its first jobs alone, at the same rate of arrivals
 
 The independent program is below: lists and loops, no part of Navarch. Its figures stand beside the engine's in every line. Times are
 CPU seconds of this process, so that waiting for a processor does not count. Reads ../shared/traces/philly, or that of the folder that
@@ -20,6 +21,7 @@ import resource
 from bisect import insort
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from time import process_time
 
@@ -156,14 +158,14 @@ def synthetic(count: int, nodes: int, load: float, seed: int = 1) -> Iterator[Tr
         yield TraceJob(name=f"j{number:07d}", submit=now, duration=duration, pods=draw.choice(sizes), queue=f"team-{number % 8}")
 
 
-def year(count: int, nodes: int, load: float, console: Console) -> None:
+def year(count: int, nodes: int, load: float, first: int | None, console: Console) -> None:
     registry = installed(())
     policy = read_policy("fifo-skip", registry)
     cluster, _ = read_cluster(f"n={nodes}x8gpu").build(settings_for(policy))
     measures = Measures(8 * nodes)
     simulation = Simulation(cluster, policy, registry, measures)
     started, month = process_time(), 0
-    for time in simulation.steps(synthetic(count, nodes, load)):
+    for time in simulation.steps(islice(synthetic(count, nodes, load), first)):
         if time >= month * MONTH and month < 13:
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             console.print(
@@ -182,12 +184,13 @@ def main() -> None:
     parser.add_argument("--policies", default="fifo,fifo-skip,sjf")
     parser.add_argument("--year", action="store_true")
     parser.add_argument("--jobs", type=int, default=1_000_000)
+    parser.add_argument("--first", type=int, help="play only so many jobs of the year")
     parser.add_argument("--nodes", type=int, default=1_000)
     parser.add_argument("--load", type=float, default=0.85)
     given = parser.parse_args()
     console = Console(width=180)
     if given.year:
-        year(given.jobs, given.nodes, given.load, console)
+        year(given.jobs, given.nodes, given.load, given.first, console)
     else:
         compare([int(each) for each in given.divide.split(",")], given.policies.split(","), console)
 

@@ -228,10 +228,14 @@ def _remark(result: SimulationResult) -> None:
     """What was left out or never started goes to standard error."""
     for run in result.runs:
         for reason, count in sorted(run.left_out.items()):
-            click.echo(f"{run.name}: left out {count} jobs: {reason}", err=True)
+            click.echo(f"{run.name}: left out {_jobs(count)}: {reason}", err=True)
         if run.waiting:
             shown = ", ".join(run.waiting[:5]) + (" ..." if len(run.waiting) > 5 else "")
             why = f"; {run.waiting[0]}: {run.why_waiting}" if run.why_waiting else ""
-            click.echo(f"{run.name}: {len(run.waiting)} jobs never started: {shown}{why}", err=True)
+            click.echo(f"{run.name}: {_jobs(len(run.waiting))} never started: {shown}{why}", err=True)
         for warning in run.warnings:
             click.echo(f"{run.name}: warning: {warning}", err=True)
+
+
+def _jobs(count: int) -> str:
+    return f"{count} job{'' if count == 1 else 's'}"

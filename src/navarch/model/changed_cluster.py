@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -38,18 +38,18 @@ class ChangedCluster:
             self._held.setdefault(key, not held)
             jobs.hold(key, held)
 
-    def end_job(self, key: str) -> None:
-        """Its pods are finished, and its group takes part in no further cycle."""
-        jobs = self._cluster.jobs
-        row = jobs.rows.of.get(key)
-        if row is None:
-            return
-        for each in list(jobs.tasks[row]):
-            task = self._cluster.tasks.specs[each]
-            if task is not None and not IS_TERMINAL[task.status]:
-                self.put_task(replace(task, status=TaskStatus.SUCCEEDED))
-        self.keep_job(key)
-        self._cluster.remove_job(key)
+    def end_jobs(self, keys: Iterable[str]) -> None:
+        """Their pods are finished, and their groups take part in no further cycle."""
+        jobs, specs = self._cluster.jobs, self._cluster.tasks.specs
+        rows = {key: row for key in keys if (row := jobs.rows.of.get(key)) is not None}
+        pods = (task for row in rows.values() for each in jobs.tasks[row] if (task := specs[each]) is not None)
+        ended = [replace(task, status=TaskStatus.SUCCEEDED) for task in pods if not IS_TERMINAL[task.status]]
+        for task in ended:
+            self.keep_task(task.uid)
+        self._cluster.put_tasks(ended)
+        for key in rows:
+            self.keep_job(key)
+            self._cluster.remove_job(key)
 
     def keep_task(self, uid: str) -> None:
         """Keep how a task is now. A caller that lets others write to the cluster says so before."""
@@ -72,8 +72,7 @@ class ChangedCluster:
         for uid, task in self._tasks.items():
             if task is None:
                 cluster.remove_task(uid)
-            else:
-                cluster.put_task(task)
+        cluster.put_tasks([task for task in self._tasks.values() if task is not None])
         for key, job in self._jobs.items():
             if job is None:
                 cluster.remove_job(key)

@@ -32,6 +32,8 @@ from navarch.model.tables.shapes import ShapeTable
 from navarch.model.tables.tasks import TaskTable, check_numbers
 
 Identity = tuple[str, tuple[tuple[str, str], ...]]
+TOGETHER = 16
+"""Pods that change together are moved in columns from so many on."""
 FORGET_AT = 4096
 """Unused label sets are kept until there are this many, because the next job often has the same labels."""
 
@@ -129,6 +131,49 @@ class Cluster:
             best_effort = np.array(self.shapes.best_effort, dtype=bool)[shapes[members]]
             charges = self.shapes.charge[: len(self.space)].take(shapes[members], axis=1)
             self.jobs.count_all(jobs[members], rows[members], status[members], charges, best_effort)
+
+    def put_tasks(self, specs: Sequence[TaskSpec]) -> None:
+        """Add or replace pods, each once. The result is that of `put_task` for each; many that the cluster has, and whose status or
+        node alone changes, are moved together."""
+        rows: list[int] = []
+        moved: list[TaskSpec] = []
+        if len(specs) >= TOGETHER:
+            for spec in specs:
+                row = self.tasks.rows.of.get(spec.uid)
+                before = None if row is None else self.tasks.specs[row]
+                if row is None or before is None or not _same_but_standing(before, spec) or before.labels != spec.labels:
+                    self.put_task(spec)
+                else:
+                    rows.append(row)
+                    moved.append(spec)
+        else:
+            for spec in specs:
+                self.put_task(spec)
+        if moved:
+            self._restate_all(np.array(rows, dtype=np.int32), moved)
+
+    def _restate_all(self, rows: np.ndarray[Any, np.dtype[np.int32]], specs: Sequence[TaskSpec]) -> None:
+        """As `_restate` for many pods."""
+        count, size, tasks = len(specs), len(self.space), self.tasks
+        shapes, jobs, was = tasks.shape[rows], tasks.job[rows], tasks.node[rows]
+        before = tasks.status[rows].astype(np.int64)
+        after = np.fromiter((spec.status for spec in specs), dtype=np.int64, count=count)
+        on_node = (self.nodes.row_for(spec.node) if _holds_node(spec) else -1 for spec in specs)
+        node = np.fromiter(on_node, dtype=np.int32, count=count)
+        left, leaves = before == TaskStatus.RELEASING, after == TaskStatus.RELEASING
+        requests = self.shapes.request[:size].take(shapes, axis=1)
+        footprints = np.array([spec.shape.footprint for spec in specs], dtype=np.int64).T
+        differs = (was != node) | (left != leaves)
+        for where, releasing, sign in ((node, leaves, 1), (was, left, -1)):
+            of = np.flatnonzero(differs & (where >= 0))
+            if len(of):
+                self.nodes.occupy_all(where[of], requests[:, of], footprints[:, of], releasing[of], sign)
+        of = np.flatnonzero((jobs >= 0) & (before != after))
+        if len(of):
+            charges = self.shapes.charge[:size].take(shapes[of], axis=1)
+            best_effort = np.array(self.shapes.best_effort, dtype=bool)[shapes[of]]
+            self.jobs.move_all(jobs[of], before[of], after[of], charges, best_effort)
+        tasks.restate_all(rows, specs, node)
 
     def _restate(self, row: int, before: TaskSpec, spec: TaskSpec) -> None:
         """The fast path: only the pod's status or node changed. It moves the figures and keeps the rest, at half the cost."""

@@ -51,8 +51,9 @@ def test_a_node_that_reports_no_allocatable_has_its_capacity() -> None:
 def test_oversubscription_is_added() -> None:
     found = read(node("n").cpu("4").annotate("volcano.sh/oversubscription-cpu", "500"))
     assert dict(found.allocatable)["cpu"] == 4500
-    with pytest.raises(ObjectError, match="oversubscription-cpu"):
-        read(node("n").annotate("volcano.sh/oversubscription-cpu", "much"))
+    for text in ("much", "9" * 30, "-1e300", "inf", "nan"):
+        with pytest.raises(ObjectError, match="oversubscription-cpu"):
+            read(node("n").annotate("volcano.sh/oversubscription-cpu", text))
 
 
 def test_a_node_not_ready() -> None:

@@ -1,4 +1,4 @@
-"""Many tasks added at once: every column is, byte for byte, what adding them one by one gives."""
+"""Many tasks added or changed at once: every column is, byte for byte, what doing it one by one gives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
@@ -73,8 +74,41 @@ def test_all_at_once_is_one_by_one(seed: int) -> None:
     for cluster in (one_by_one, at_once):
         cluster.put_job(JobSpec("ns/b", "q", namespace="ns", name="b"))
         cluster.snapshot()
+    assert_equal(at_once, one_by_one)
+
+
+def assert_equal(at_once: Cluster, one_by_one: Cluster) -> None:
     for table in ("tasks", "jobs", "nodes", "shapes"):
         assert columns(getattr(at_once, table)) == columns(getattr(one_by_one, table))
         if table != "shapes":
             assert vars(getattr(at_once, table).rows) == vars(getattr(one_by_one, table).rows)
     assert at_once.identities == one_by_one.identities
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pods_that_change_together_are_as_changed_one_by_one(seed: int) -> None:
+    rng = Random(seed)
+    first = tasks(rng, 60, "first")
+    one_by_one, at_once = small_cluster(), small_cluster()
+    for cluster in (one_by_one, at_once):
+        cluster.add_tasks(first)
+        cluster.snapshot()
+    changed = [
+        replace(
+            task,
+            status=(status := rng.choice(STATUSES)),
+            node="" if status == TaskStatus.PENDING else rng.choice((task.node or "n1", "n1", "n2")),
+            started=rng.choice((None, 7.0)),
+            nominated_node=rng.choice(("", "n1")),
+            labels=rng.choice((task.labels, task.labels, {"app": "new"})),
+        )
+        for task in rng.sample(first, 40)
+    ]
+    for task in sorted(changed, key=lambda task: task.labels == {"app": "new"}, reverse=True):
+        one_by_one.put_task(task)
+    at_once.put_tasks(changed)
+    for cluster in (one_by_one, at_once):
+        for table in (cluster.tasks, cluster.jobs, cluster.nodes):
+            assert table.touched
+            table.touched.clear()
+    assert_equal(at_once, one_by_one)

@@ -7,7 +7,7 @@ from navarch.apis.core.disruption_budgets import BudgetPart, BudgetStatus
 from navarch.apis.core.objects import Int32, Int64, KubeObject, Part, ResourceList
 from navarch.apis.core.selection import label_selector
 from navarch.apis.dialect import Kind, Settings
-from navarch.apis.errors import ObjectError
+from navarch.apis.errors import ObjectError, shown
 from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.label_syntax import parse_count
 from navarch.model.spec import (
@@ -22,6 +22,8 @@ from navarch.model.spec import (
 
 OVERSUBSCRIPTION = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
 
+MOST_OVERSUBSCRIBED = 1 << 56
+"""The largest amount that a node may add by annotation; sums with what it has fit into 64 bits."""
 MOST_DEVICES = 4096
 """The most GPUs that a node may report. Each GPU has a column, and no machine has so many."""
 
@@ -176,9 +178,11 @@ def _oversubscribed(node: Node) -> dict[str, int]:
         if text:
             try:
                 extra[resource] = int(float(text))
-            except (OverflowError, ValueError) as error:
+            except (OverflowError, ValueError):
+                extra[resource] = MOST_OVERSUBSCRIBED + 1
+            if abs(extra[resource]) > MOST_OVERSUBSCRIBED:
                 path = f"metadata.annotations[{annotation}]"
-                raise ObjectError("Node", node.metadata.name, path, repr(text), "a plain number") from error
+                raise ObjectError("Node", node.metadata.name, path, shown(text), "a plain number")
     return extra
 
 

@@ -189,6 +189,20 @@ class JobTable:
             self._add("pending", row, change * request)
             self.best_effort_pending[row] += change * best_effort
 
+    def move_all(self, rows: RowArray, before: IntArray, after: IntArray, requests: IntArray, best_effort: BoolArray) -> None:
+        """Many tasks go from one status to another: task i, of the job at row i, with column i of `requests` (R, tasks)."""
+        self.fit_space()
+        np.add.at(self.counts, (rows, before), -1)
+        np.add.at(self.counts, (rows, after), 1)
+        held = IS_ALLOCATED[after].astype(np.int64) - IS_ALLOCATED[before]
+        waiting = (after == TaskStatus.PENDING).astype(np.int64) - (before == TaskStatus.PENDING)
+        for which, change in (("allocated", held), ("pending", waiting)):
+            of = np.flatnonzero(change)
+            if len(of):
+                self._add_all(which, rows[of], requests[:, of] * change[of])
+        np.add.at(self.best_effort_pending, rows, waiting * best_effort)
+        self.touched.update(rows.tolist())
+
     def _add(self, which: str, row: int, amount: IntArray) -> None:
         """Add to the job's allocated or pending sum, and to that of its queue."""
         self.fit_space()

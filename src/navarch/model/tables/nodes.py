@@ -102,17 +102,20 @@ class NodeTable:
         if sign < 0:
             self.drop_if_unused(row)
 
-    def occupy_all(self, rows: RowArray, requests: IntArray, footprints: IntArray, releasing: BoolArray) -> None:
-        """Add many tasks: column i of `requests` (R, tasks) and `footprints` (2, tasks) is placed on row i."""
+    def occupy_all(self, rows: RowArray, requests: IntArray, footprints: IntArray, releasing: BoolArray, sign: int = 1) -> None:
+        """Add (sign 1) or take away (-1) many tasks: column i of `requests` (R, tasks) and `footprints` (2, tasks) is placed on row
+        i."""
         self.fit_space()
         count, top = requests.shape[0], self.rows.top
-        self.used[:count, :top] += sums_by_group(requests, rows, top)
+        self.used[:count, :top] += sign * sums_by_group(requests, rows, top)
         if releasing.any():
-            self.releasing[:count, :top] += sums_by_group(requests[:, releasing], rows[releasing], top)
-        self.scoring[:, :top] += sums_by_group(footprints, rows, top)
+            self.releasing[:count, :top] += sign * sums_by_group(requests[:, releasing], rows[releasing], top)
+        self.scoring[:, :top] += sign * sums_by_group(footprints, rows, top)
         for row, tasks in zip(*(each.tolist() for each in np.unique(rows, return_counts=True))):
-            self.tasks[row] += tasks
+            self.tasks[row] += sign * tasks
             self.touched.add(row)
+            if sign < 0:
+                self.drop_if_unused(row)
 
     def drop_if_unused(self, row: int) -> None:
         if not self.alive[row] and not self.tasks[row]:

@@ -74,16 +74,22 @@ class TaskTable:
         for row, spec in zip(rows.tolist(), specs):
             if row == len(self.specs):
                 self.specs.append(spec)
-            else:
-                self.specs[row] = spec
         if len(self.specs) > self.status.shape[0]:
             for name in (*COLUMNS, "status", "node"):
                 setattr(self, name, grown(getattr(self, name), len(self.specs)))
         self.alive[rows] = True
         self.shape[rows] = shapes
         self.job[rows] = jobs
-        self.node[rows] = nodes
         self.labels[rows] = labels
+        self.index[rows] = [pod_index(spec.name) for spec in specs]
+        self.restate_all(rows, specs, nodes)
+        return rows
+
+    def restate_all(self, rows: RowArray, specs: Sequence[TaskSpec], nodes: RowArray) -> None:
+        """As `restate` for many pods."""
+        for row, spec in zip(rows.tolist(), specs):
+            self.specs[row] = spec
+        self.node[rows] = nodes
         self.status[rows] = [spec.status for spec in specs]
         self.priority[rows] = [spec.priority for spec in specs]
         self.created[rows] = [spec.created for spec in specs]
@@ -93,9 +99,7 @@ class TaskTable:
         self.pod_priority[rows] = [spec.pod_priority for spec in specs]
         self.nominated[rows] = [bool(spec.nominated_node) for spec in specs]
         self.in_part[rows] = [bool(spec.sub_group) for spec in specs]
-        self.index[rows] = [pod_index(spec.name) for spec in specs]
         self.touched.update(rows.tolist())
-        return rows
 
     def restate(self, row: int, spec: TaskSpec, node: int) -> None:
         """A newer version of the same pod: same shape, job, name and labels."""

@@ -168,6 +168,7 @@ class _Course:
             self._span = (self._span[1] if len(ends) > 1 else time, time)
             for _, key in ends:
                 self._end(key)
+            self._changed.end_jobs(key for _, key in ends)
             while coming is not None and coming.submit <= time:
                 self._arrive(coming)
                 coming = next(source, None)
@@ -197,7 +198,6 @@ class _Course:
         spec = self._spec(key)
         if spec is not None:
             self.room.ends(spec.queue)
-        self._changed.end_job(key)
 
     def _arrive(self, trace: TraceJob) -> None:
         if trace.queue not in self._cluster.queues:

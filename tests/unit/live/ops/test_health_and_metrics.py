@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import ssl
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
+from aiohttp import ClientError, ClientSession
 from prometheus_client.parser import text_string_to_metric_families
+from tests.envtest.certificates import Authority
 
 from navarch.engine.record import QueueFigures
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.live.cache.watched_kinds import watched
-from navarch.live.ops.health import Health, is_loopback, split_address
+from navarch.live.ops.health import Health, ListenError, is_loopback, split_address, tls_context
 from navarch.live.ops.log_lines import JsonLines
 from navarch.live.ops.metrics import MOST_QUEUES, MOST_RESOURCES, OTHERS, Metrics
 from navarch.live.ops.policy_file import PolicyFile
@@ -178,6 +180,30 @@ async def test_metrics_need_a_token_where_they_are_protected() -> None:
                 assert reply.status == 200
     finally:
         await health.stop()
+
+
+async def test_metrics_are_served_over_tls_with_a_token(tmp_path: Path) -> None:
+    async def snapshot() -> bytes:
+        return b"all pods"
+
+    authority = Authority(tmp_path)
+    certificate, key = authority.server()
+    health = Health(list, Metrics().registry, snapshot, lambda: None, Reviews(), protect_metrics=True)
+    await health.start("127.0.0.1:0", tls_context(certificate, key))
+    trusting = ssl.create_default_context(cafile=str(authority.certificate_file))
+    try:
+        async with ClientSession() as http:
+            url, headers = f"https://127.0.0.1:{health.port}/metrics", {"Authorization": "Bearer good"}
+            async with http.get(url, headers=headers, ssl=trusting) as reply:
+                assert reply.status == 200
+            async with http.get(url, ssl=trusting) as reply:
+                assert reply.status == 401
+            with pytest.raises(ClientError):
+                await http.get(url.replace("https", "http"), headers=headers)
+    finally:
+        await health.stop()
+    with pytest.raises(ListenError, match="expected a certificate and its key"):
+        tls_context(key, certificate)
 
 
 async def test_a_page_from_elsewhere_cannot_read_the_snapshot_through_a_browser() -> None:
