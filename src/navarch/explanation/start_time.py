@@ -22,7 +22,7 @@ from navarch.simulator.start_times.deadlines import Deadlines
 from navarch.simulator.start_times.estimate import NO_BASIS, Basis, StartTimes, may_know, start_times
 from navarch.simulator.start_times.step_forecast import STEPS_FROM
 
-OUT_OF_TIME = "the forecasts did not end in time (--seconds)"
+OUT_OF_TIME = "the forecasts did not end in time: give them more time"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""How long a job is expected to run: the annotation `navarch.io/expected-duration`, such as `1h30m`, of its group or of its pods.
+"""How long a job is expected to run: the annotation `navarch.io/expected-duration`, such as `1h30m`, of its group.
 
 Policies that order jobs by length or promise starts read it (`JobSpec.expected_duration`), and so do start times. A text that is no
-duration counts as absent. A pod without a group that has no annotation is expected to run for its `activeDeadlineSeconds`.
+duration counts as absent. A pod without a group has its own annotation, or else is expected to run for its `activeDeadlineSeconds`.
 """
 
 from __future__ import annotations

@@ -244,7 +244,8 @@ def start_times(
     out = StartTimes({}, {}, made)
     for key, times in found.items():
         if made < min(FEWEST_RUNS, runs):
-            out.unknown[key] = f"{made} runs of the scheduler fitted into the time, and at least {FEWEST_RUNS} are needed (--seconds)"
+            needed = f"at least {FEWEST_RUNS} are needed: give it more time"
+            out.unknown[key] = f"{made} runs of the scheduler fitted into the time, and {needed}"
             continue
         times.sort()
         middle, late = times[int(0.5 * made)], times[min(int(0.95 * made), made - 1)]
