@@ -11,9 +11,10 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from navarch.actions import PLACES as ACTIONS
 from navarch.engine.action import Action
@@ -84,9 +85,17 @@ def _packages_add() -> bool:
     return False
 
 
+class _SourceLoader(SourceFileLoader):
+    """Compiles the file as it is. Python's own loader takes a compiled file for a newer source of the same second and length."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
+
+
 def _load(path: Path) -> ModuleType:
     name = re.sub(r"\W", "_", f"navarch_plugin_dir{path.resolve().with_suffix('')}")
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)))
     if spec is None or spec.loader is None:
         raise RegistrationError(f"{path} cannot be read as a Python module")
     module = importlib.util.module_from_spec(spec)

@@ -20,6 +20,7 @@ import navarch.plugins
 from navarch.engine.action import Action
 from navarch.engine.plugin import Plugin
 from navarch.engine.registry import RegistrationError, Registry
+from navarch.installed import classes_in
 from navarch.places import place_of
 from navarch.plugins.gang import Gang
 
@@ -89,3 +90,15 @@ def test_a_package_adds_plugins_by_entry_point(tmp_path: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": path}
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
         assert done.stdout.strip() == found
+
+
+def test_an_edit_of_the_same_second_and_length_is_in_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "mine.py"
+    versions = []
+    for version in (1, 2):
+        file.write_text(f"from navarch.engine.plugin import Plugin\nclass Mine(Plugin):\n    name = 'mine'\n    version = {version}\n")
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+        (kind,) = classes_in(file)
+        versions.append(vars(kind)["version"])
+    assert versions == [1, 2]
