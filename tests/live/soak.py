@@ -11,6 +11,7 @@ line are not run again. A violation does not end the run; the summary names its 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import tempfile
 import time
@@ -68,6 +69,7 @@ def one(seed: int, server: str, servers: Servers) -> Report:
     started = time.monotonic()
 
     async def bounded(folder: Path) -> None:
+        asyncio.get_running_loop().call_later(0.98 * LONGEST, _print_stacks)
         async with asyncio.timeout(LONGEST):
             await run_history(report, rng, folder, servers.real() if server == SERVERS[1] else None)
 
@@ -78,7 +80,15 @@ def one(seed: int, server: str, servers: Servers) -> Report:
             report.violation = f"{type(broken).__name__}: {broken}"
             servers.stop()  # the next history does not inherit what this one left
     report.seconds = round(time.monotonic() - started, 1)
+    gc.unfreeze()  # each scheduler freezes what is in memory when it begins to lead, and with it what earlier histories left
+    gc.collect()
     return report
+
+
+def _print_stacks() -> None:
+    """Where a history stands that is about to be ended by its time limit."""
+    for task in asyncio.all_tasks():
+        task.print_stack()
 
 
 def read(results: Path) -> list[Report]:
