@@ -35,6 +35,8 @@ def test_the_sample(browser: Browser, up: Sample) -> None:
             page = reader.open(route)
             expect(page.locator("main")).not_to_contain_text("Loading")
             expect(page.locator(".live")).to_have_text("live")
+            if name == "overview":
+                expect(page.locator(".stream li").first).to_be_visible()
             take(page, name)
         page = reader.open(f"jobs/{WAITS}")
         page.get_by_role("button", name="What would help").click()
