@@ -91,7 +91,10 @@ def visit(browser: Browser, address: str, size: tuple[int, int] = WIDE, **option
         made.page.on("console", made.hear)
         made.page.on("pageerror", lambda error: made.errors.append(str(error)))
         made.page.on("request", made.see)
-        yield made
+        try:
+            yield made
+        finally:
+            made.page.unroute_all(behavior="wait")  # a page must not close while a test changes one of its answers
         made.clean()
 
 
