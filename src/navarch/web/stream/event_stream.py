@@ -93,7 +93,8 @@ class EventStreams:
                 if event:
                     await response.write(event)
             try:
-                await asyncio.wait_for(self._context.state.after(number), KEEP_ALIVE)
+                async with asyncio.timeout(KEEP_ALIVE):
+                    await self._context.state.after(number)
             except TimeoutError:
                 await response.write(b": still here\n\n")
 
