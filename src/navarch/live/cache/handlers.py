@@ -75,7 +75,7 @@ class PodHandler:
             self._put_unread(unread, problem)
 
     def _whole(self, new: Iterator[Pod]) -> Iterator[Pod]:
-        """Pods that can be read. The store forgets most of a pod that has a node when the next pod is asked for: by then it was read."""
+        """Pods that can be read. When the next one is asked for, a pod was read, and the store forgets most of it if it has a node."""
         for pod in new:
             if isinstance(pod, PartialPod):
                 self._put_half(pod)
