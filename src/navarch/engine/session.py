@@ -574,12 +574,17 @@ def _key(job: Job) -> str:
     return job.key
 
 
-@lru_cache(maxsize=256)
+_together: dict[type, bool] = {}
+
+
 def _takes_each(kind: type) -> bool:
-    """Whether the class, or the nearest base that listens to placements, takes those of many jobs in one step."""
-    methods = ("on_allocate", "on_deallocate", "on_allocate_each")
-    nearest = next((vars(base) for base in kind.__mro__ if any(name in vars(base) for name in methods)), {})
-    return "on_allocate_each" in nearest
+    """Whether the class, or the nearest base that listens to placements, takes those of many jobs in one step. Cached."""
+    found = _together.get(kind)
+    if found is None:
+        methods = {"on_allocate", "on_deallocate", "on_allocate_each"}
+        nearest = next((methods & vars(base).keys() for base in kind.__mro__ if methods & vars(base).keys()), set[str]())
+        found = _together[kind] = "on_allocate_each" in nearest
+    return found
 
 
 _hearing: dict[type, tuple[bool, bool]] = {}
