@@ -18,7 +18,7 @@ from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.attainable import HopelessTasks
-from navarch.engine.points.protocols import Change
+from navarch.engine.points.protocols import Change, EachChange
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import NEVER, Event, Reason
 from navarch.engine.record import QueueFigures
@@ -88,11 +88,11 @@ class QueueLedger:
 
     # moving
 
-    def allocate(self, queues: Iterable[int], change: Change) -> None:
+    def allocate(self, queues: Iterable[int], change: Change | EachChange) -> None:
         for number in queues:
             self.allocated[number] += change.total
 
-    def deallocate(self, queues: Iterable[int], change: Change) -> None:
+    def deallocate(self, queues: Iterable[int], change: Change | EachChange) -> None:
         for number in queues:
             self.allocated[number] -= change.total
 
