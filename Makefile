@@ -70,12 +70,13 @@ bench: $(STAMP)
 	$(BIN)/python -m bench
 
 # Histories with faults on both servers: make soak HISTORIES=1000 SEED=1, or for as long as told: make soak MINUTES=60. A run that was
-# stopped goes on where it ended (build/soak.jsonl).
+# stopped goes on where it ended (build/soak.jsonl). PROCESSES=3 runs three histories at the same time.
+PROCESSES ?= 1
 HISTORIES ?= 0
 MINUTES ?= 10
 SEED ?= 1
 soak: $(STAMP)
-	$(BIN)/python -m tests.live.soak --histories $(HISTORIES) $(if $(filter 0,$(HISTORIES)),--minutes $(MINUTES)) --seed $(SEED)
+	$(BIN)/python -m tests.live.soak --histories $(HISTORIES) $(if $(filter 0,$(HISTORIES)),--minutes $(MINUTES)) --seed $(SEED) --processes $(PROCESSES)
 
 # Random clusters, each decided by the kube-scheduler that `make envtest` built and by ours: make parity SEED=7 CASES=50
 CASES ?= 20

@@ -2,6 +2,7 @@
 
     make soak HISTORIES=1000 SEED=1            # or: python -m tests.live.soak --histories 1000 --seed 1
     make soak MINUTES=30                       # as many as fit
+    make soak HISTORIES=1000 PROCESSES=3       # three at the same time; most of a history is waiting
 
 Each history has two to four replicas, two to four faults at once and a check of what the API server saw
 (`tests.worlds.live.fault_history`). Each is a line of the results file. A run that was stopped goes on where it ended: seeds with a
@@ -13,9 +14,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -138,37 +142,76 @@ def _ranges(seeds: list[int]) -> str:
 @click.option("--server", type=click.Choice(SERVERS), help="Use this server alone.  [default: both in turn]")
 @click.option("--results", type=click.Path(path_type=Path), default=Path("build/soak.jsonl"), show_default=True)
 @click.option("--only", type=int, help="Run this seed again, and write no results.")
-def main(histories: int, minutes: float, seed: int, server: str | None, results: Path, only: int | None) -> None:
+@click.option("--processes", type=click.IntRange(1), default=1, show_default=True, help="Histories at the same time.")
+@click.option("--part", type=int, hidden=True, help="The number of this process among them.")
+def main(
+    histories: int,
+    minutes: float,
+    seed: int,
+    server: str | None,
+    results: Path,
+    only: int | None,
+    processes: int,
+    part: int | None,
+) -> None:
     """Run histories with faults and check them."""
     logging.basicConfig(level=logging.CRITICAL)
-    servers = Servers()
-    try:
-        if only is not None:
+    if only is not None:
+        servers = Servers()
+        try:
             report = one(only, servers.for_seed(only, server or ""), servers)
-            click.echo(_line(report))
-            raise SystemExit(1 if report.violation else 0)
-        results.parent.mkdir(parents=True, exist_ok=True)
-        done = {report.seed for report in read(results)}
-        seeds = range(seed, seed + histories) if histories else range(seed, 1 << 30)
-        last = time.monotonic() + (minutes or (10.0 if not histories else 1e9)) * 60
+        finally:
+            servers.stop()
+        click.echo(_line(report))
+        raise SystemExit(1 if report.violation else 0)
+    results.parent.mkdir(parents=True, exist_ok=True)
+    seeds = range(seed, seed + histories) if histories else range(seed, 1 << 30)
+    last = time.monotonic() + (minutes or (10.0 if not histories else 1e9)) * 60
+    try:
+        if processes > 1 and part is None:
+            _run_parts(processes)
+        else:
+            _run((number for number in seeds if part is None or number // 2 % processes == part), last, server or "", results)
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command goes on from here")
+    if part is not None:
+        return
+    reports = [report for report in read(results) if report.seed in seeds]
+    click.echo(summary(reports))
+    if any(report.violation for report in reports):
+        raise SystemExit(1)
+
+
+def _run(seeds: Iterable[int], last: float, server: str, results: Path) -> None:
+    """One history after the other until the moment `last`."""
+    servers = Servers()
+    done = {report.seed for report in read(results)}
+    try:
         with results.open("ab") as file:
             for number in seeds:
                 if number in done:
                     continue
                 if time.monotonic() >= last:
                     break
-                report = one(number, servers.for_seed(number, server or ""), servers)
+                report = one(number, servers.for_seed(number, server), servers)
                 file.write(msgspec.json.encode(report) + b"\n")
-                file.flush()
+                file.flush()  # one write to the end of the file: lines of several processes do not mix
                 click.echo(_line(report))
-    except KeyboardInterrupt:
-        click.echo("stopped; the same command goes on from here")
     finally:
         servers.stop()
-    reports = [report for report in read(results) if report.seed in seeds]
-    click.echo(summary(reports))
-    if any(report.violation for report in reports):
-        raise SystemExit(1)
+
+
+def _run_parts(processes: int) -> None:
+    """The same command in several processes, each with servers and seeds of its own."""
+    command = [sys.executable, "-m", "tests.live.soak", *sys.argv[1:]]
+    parts = [subprocess.Popen([*command, f"--part={number}"]) for number in range(processes)]
+    try:
+        for process in parts:
+            process.wait()
+    except KeyboardInterrupt:
+        for process in parts:  # it was for them too, and they end their servers
+            process.wait()
+        raise
 
 
 def _line(report: Report) -> str:

@@ -10,12 +10,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.gpu_cards import Card, Pod, cards_of, give, take_back
-from tests.worlds.plugin_session import World, job_of
+from tests.worlds.plugin_session import World, job_of, place_in_steps
 
 from navarch.engine.session import Session
 from navarch.model.registered_cards import GPU_INDEX, GPU_MEMORY, GPU_NUMBER, UNHEALTHY
 from navarch.model.spec import CardRequest
-from navarch.model.status import TaskStatus
 from navarch.plugins.volcano.deviceshare.plugin import NUMBER, SHARING, DeviceShare
 
 Nodes = dict[str, list[Card]]
@@ -110,17 +109,8 @@ def test_a_run_equals_one_by_one(seed: int, by_memory: bool) -> None:
     first = drawn.pods[0]
     drawn.pods = [Pod(f"j-{n}", first.memory, first.cards) for n in range(6)]
     decisions = []
-    for count in (1, len(drawn.pods)):
-        session, placed = drawn.session("strict"), list[tuple[str, int, str]]()
-        job = job_of(session, "j")
-        waiting = list(job.tasks_in(TaskStatus.PENDING))
-        while waiting:
-            task = session.class_of(waiting[0])
-            chosen, _ = session.view(task).choose(min(count, len(waiting)))
-            if not chosen:
-                break
-            now, waiting = waiting[: len(chosen)], waiting[len(chosen) :]
-            session.statement().allocate(job, now, chosen, task)
-            placed += [(session.task(t).name, n, session.bind_annotations[t][GPU_INDEX]) for t, n in zip(now, chosen, strict=True)]
-        decisions.append(placed)
+    for at_once in (1, len(drawn.pods)):
+        session = drawn.session("strict")
+        placed = place_in_steps(session, "j", at_once)
+        decisions.append([(session.task(task).name, node, session.bind_annotations[task][GPU_INDEX]) for task, node in placed])
     assert decisions[0] == decisions[1]

@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.vgpu import Ask, Card, Pod, give, take_back
-from tests.worlds.plugin_session import World, job_of
+from tests.worlds.plugin_session import World, job_of, place_in_steps
 
 from navarch.engine.session import Session
 from navarch.model.registered_cards import REGISTER, VGPU_CORES, VGPU_IDS, VGPU_MEMORY, VGPU_NUMBER, read_vgpu_ids
 from navarch.model.spec import CardRequest, VgpuRequest
-from navarch.model.status import TaskStatus
 from navarch.plugins.volcano.deviceshare.plugin import POLICY, VGPU, WEIGHT, DeviceShare
 
 KINDS = ("NVIDIA-A100", "NVIDIA-T4", "Other-X")
@@ -110,19 +109,10 @@ def test_a_run_equals_one_by_one(seed: int, policy: str) -> None:
     nodes, pods = drawn(seed)
     equal = [Pod(f"j-{n}", pods[0].asks, pods[0].kind) for n in range(6)]
     decisions = []
-    for count in (1, len(equal)):
+    for at_once in (1, len(equal)):
         session = session_of(nodes, equal, policy, "strict")
-        job, placed = job_of(session, "j"), list[tuple[str, int, str]]()
-        waiting = list(job.tasks_in(TaskStatus.PENDING))
-        while waiting:
-            task = session.class_of(waiting[0])
-            chosen, _ = session.view(task).choose(min(count, len(waiting)))
-            if not chosen:
-                break
-            now, waiting = waiting[: len(chosen)], waiting[len(chosen) :]
-            session.statement().allocate(job, now, chosen, task)
-            placed += [(session.task(t).name, n, session.bind_annotations[t][VGPU_IDS]) for t, n in zip(now, chosen, strict=True)]
-        decisions.append(placed)
+        placed = place_in_steps(session, "j", at_once)
+        decisions.append([(session.task(task).name, node, session.bind_annotations[task][VGPU_IDS]) for task, node in placed])
     assert decisions[0] == decisions[1]
 
 

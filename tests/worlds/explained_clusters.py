@@ -5,10 +5,10 @@ Every pod of job `j7` is named `j7-...`, or `j7` where it stands alone. The judg
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
-Object = dict[str, Any]
+from tests.worlds.random_objects import GPU, Object, RandomObjects
+
 POLICIES: dict[str, Any] = {
     "navarch": "navarch",
     "volcano": "volcano",
@@ -37,23 +37,18 @@ GROUPS = {
     "kube-batch": ("scheduling.incubator.k8s.io/v1alpha1", "scheduling.k8s.io/group-name"),
     "kai": ("scheduling.run.ai/v2alpha2", "pod-group-name"),
 }
-GPU = "nvidia.com/gpu"
 
 
-class World:
+class World(RandomObjects):
     """The objects, and the names of jobs that wait."""
 
     def __init__(self, seed: int, policy: str) -> None:
-        self.random = Random(f"{policy} {seed}")
+        super().__init__(f"{policy} {seed}")
         self.kai = policy == "kai"
-        self.objects: list[Object] = []
-        self.jobs: list[str] = []
-        self.free: dict[str, dict[str, float]] = {}
-        self.queues: list[str] = []
         self._nodes()
         self._queues(policy)
         for number in range(self.random.randint(0, 3)):
-            self._add("scheduling.k8s.io/v1", "PriorityClass", f"p{number}", value=self.random.choice((0, 10, 60, 120, 1000)))
+            self.add("scheduling.k8s.io/v1", "PriorityClass", f"p{number}", value=self.random.choice((0, 10, 60, 120, 1000)))
         self.classes = [each["metadata"]["name"] for each in self.objects if each["kind"] == "PriorityClass"]
         dialects = ("kai",) if self.kai else ("volcano", "kube-batch") if policy == "kube-batch" else ("volcano",)
         for number in range(self.random.randint(3, 9)):
@@ -66,17 +61,6 @@ class World:
             name = f"j{number}"
             self.jobs.append(name)
             self._job(name, self.random.choice(dialects), running=False)
-
-    def chance(self, one_in: int) -> bool:
-        return self.random.randrange(one_in) == 0
-
-    def _add(self, version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
-        metadata: Object = {"name": name}
-        if namespace:
-            metadata["namespace"] = namespace
-        found = {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}
-        self.objects.append(found)
-        return found
 
     def _nodes(self) -> None:
         for number in range(self.random.randint(1, 5)):
@@ -93,7 +77,7 @@ class World:
                 spec["unschedulable"] = True
             if self.chance(5):
                 spec["taints"] = [{"key": "maint", "value": "x", "effect": "NoSchedule"}]
-            node = self._add("v1", "Node", name, spec=spec)
+            node = self.add("v1", "Node", name, spec=spec)
             node["metadata"]["labels"] = {
                 "kubernetes.io/hostname": name,
                 "zone": self.random.choice("ab"),
@@ -109,12 +93,12 @@ class World:
         if self.kai:
             top = self.chance(2)
             if top:
-                self._add("scheduling.run.ai/v2", "Queue", "top", spec={"resources": self._shares()})
+                self.add("scheduling.run.ai/v2", "Queue", "top", spec={"resources": self._shares()})
             for name in self.queues:
                 spec: Object = {"resources": self._shares()}
                 if top:
                     spec["parentQueue"] = "top"
-                self._add("scheduling.run.ai/v2", "Queue", name, spec=spec)
+                self.add("scheduling.run.ai/v2", "Queue", name, spec=spec)
             return
         for name in self.queues:
             spec = {"weight": self.random.choice((1, 1, 2, 4))}
@@ -124,7 +108,7 @@ class World:
             if self.chance(6):
                 spec["reclaimable"] = False
             state = "Closed" if self.chance(12) else "Open"
-            self._add("scheduling.volcano.sh/v1beta1", "Queue", name, spec=spec, status={"state": state})
+            self.add("scheduling.volcano.sh/v1beta1", "Queue", name, spec=spec, status={"state": state})
 
     def _shares(self) -> Object:
         def one(unit: int) -> Object:
@@ -202,7 +186,7 @@ class World:
             group["minResources"] = {"cpu": str(self.random.randint(1, 6))}
         if dialect == "kai" and self.chance(5):
             group["preemptibility"] = self.random.choice(("preemptible", "non-preemptible"))
-        made = self._add(version, "PodGroup", name, "default", spec=group)
+        made = self.add(version, "PodGroup", name, "default", spec=group)
         made["metadata"]["creationTimestamp"] = created
         if running and dialect != "kai":
             made["status"] = {"phase": "Running"}
@@ -220,9 +204,8 @@ class World:
         return self.random.choice(self.queues) if self.queues and not self.chance(8) else ""
 
     def _pod(self, name: str, spec: Object, created: str, *, running: bool, annotations: dict[str, str] | None = None) -> None:
-        spec = {**spec, "containers": [dict(each) for each in spec["containers"]]}
-        pod = self._add("v1", "Pod", name, "default", spec=spec, status={"phase": "Pending"})
-        pod["metadata"]["creationTimestamp"] = created
+        pod = self.pod(name, "default", spec, created)
+        spec = pod["spec"]
         pod["metadata"]["labels"] = {"app": "x"}
         if annotations:
             pod["metadata"]["annotations"] = dict(annotations)
@@ -231,25 +214,10 @@ class World:
             spec["schedulerName"] = "kai-scheduler"
         elif self.queues and self.chance(2):
             pod["metadata"]["annotations"] = {"scheduling.volcano.sh/queue-name": self.random.choice(self.queues)}
-        if running and (node := self._room(spec)):
-            spec["nodeName"] = node
-            pod["status"] = {"phase": "Running", "startTime": created}
-            if self.chance(12):
-                pod["metadata"]["deletionTimestamp"] = "2026-01-01T08:30:00Z"
-        elif self.chance(30):
+        if running and self.start(pod):
+            return
+        if self.chance(30):
             spec["schedulingGates"] = [{"name": "hold"}]
-
-    def _room(self, spec: Object) -> str:
-        asked = {"cpu": 0.0, GPU: 0.0, "pods": 1.0}
-        for key, value in spec["containers"][0]["resources"]["requests"].items():
-            if key in asked:
-                asked[key] = int(str(value)[:-1]) / 1000 if str(value).endswith("m") else int(value)
-        for name in self.random.sample(sorted(self.free), len(self.free)):
-            if all(self.free[name][key] >= amount for key, amount in asked.items()):
-                for key, amount in asked.items():
-                    self.free[name][key] -= amount
-                return name
-        return ""
 
     def _running_workload(self, name: str) -> None:
         """A Deployment or Job whose pods are in the input: it makes none, until they are taken out."""
@@ -266,16 +234,16 @@ class World:
 
     def _budget(self) -> None:
         spec: Object = {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": self.random.randint(0, 3)}
-        self._add("policy/v1", "PodDisruptionBudget", "budget", "default", spec=spec)
+        self.add("policy/v1", "PodDisruptionBudget", "budget", "default", spec=spec)
 
     def _workload(self, name: str, spec: Object, created: str, size: int) -> None:
         template = {"metadata": {"labels": {"app": "x"}}, "spec": spec}
         if self.chance(2):
-            made = self._add("batch/v1", "Job", name, "default", spec={"parallelism": size, "completions": size, "template": template})
+            made = self.add("batch/v1", "Job", name, "default", spec={"parallelism": size, "completions": size, "template": template})
         else:
             selector = {"matchLabels": {"app": "x"}}
             kind = self.random.choice(("Deployment", "StatefulSet"))
-            made = self._add("apps/v1", kind, name, "default", spec={"replicas": size, "selector": selector, "template": template})
+            made = self.add("apps/v1", kind, name, "default", spec={"replicas": size, "selector": selector, "template": template})
         made["metadata"]["creationTimestamp"] = created
 
     def _volcano_job(self, name: str, spec: Object, created: str, size: int) -> None:
@@ -283,7 +251,7 @@ class World:
         body: Object = {"minAvailable": self.random.randint(1, size), "tasks": [task]}
         if queue := self._queue():
             body["queue"] = queue
-        made = self._add("batch.volcano.sh/v1alpha1", "Job", name, "default", spec=body)
+        made = self.add("batch.volcano.sh/v1alpha1", "Job", name, "default", spec=body)
         made["metadata"]["creationTimestamp"] = created
 
 

@@ -6,11 +6,10 @@ Every pod of job `j7` is named `j7-...`, or `j7` where it stands alone. The judg
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
-Object = dict[str, Any]
-GPU = "nvidia.com/gpu"
+from tests.worlds.random_objects import GPU, Object, RandomObjects
+
 DRIVER = "gpu.example.com"
 
 
@@ -43,17 +42,13 @@ VOLCANO, KAI, COSCHEDULING = "scheduling.volcano.sh/v1beta1", "scheduling.run.ai
 UPSTREAM = "scheduling.k8s.io/v1alpha2"
 
 
-class World:
+class World(RandomObjects):
     """The objects, and the names of jobs that wait, each with its namespace."""
 
     def __init__(self, seed: int, policy: str) -> None:
-        self.random = Random(f"mixed {policy} {seed}")
+        super().__init__(f"mixed {policy} {seed}")
         self.policy = policy
         self.kai = policy == "kai"
-        self.objects: list[Object] = []
-        self.jobs: list[str] = []
-        self.free: dict[str, dict[str, float]] = {}
-        self.queues: list[str] = []
         self.has_claims = self.chance(3)
         self.has_topology = self.chance(2)
         self.has_volumes = self.chance(5)
@@ -63,7 +58,7 @@ class World:
         self._queues()
         self.classes: list[str] = []
         for number, value in enumerate(self.random.sample((-10, 0, 50, 75, 100, 125, 1000), self.random.randint(0, 4))):
-            made = self._add("scheduling.k8s.io/v1", "PriorityClass", f"p{number}", value=value)
+            made = self.add("scheduling.k8s.io/v1", "PriorityClass", f"p{number}", value=value)
             self.classes.append(f"p{number}")
             if self.chance(5):
                 made["preemptionPolicy"] = "Never"
@@ -83,19 +78,8 @@ class World:
             self._job(name, namespace, running=False)
         self.random.shuffle(self.objects)
 
-    def chance(self, one_in: int) -> bool:
-        return self.random.randrange(one_in) == 0
-
     def _namespace(self) -> str:
         return self.random.choice(("default", "default", "ml"))
-
-    def _add(self, version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
-        metadata: Object = {"name": name}
-        if namespace:
-            metadata["namespace"] = namespace
-        found = {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}
-        self.objects.append(found)
-        return found
 
     # the cluster
 
@@ -115,7 +99,7 @@ class World:
             if self.chance(5):
                 effect = self.random.choice(("NoSchedule", "NoExecute", "PreferNoSchedule"))
                 spec["taints"] = [{"key": "dedicated", "value": self.random.choice("xy"), "effect": effect}]
-            node = self._add("v1", "Node", name, spec=spec)
+            node = self.add("v1", "Node", name, spec=spec)
             node["metadata"]["labels"] = {
                 "kubernetes.io/hostname": name,
                 "topology.kubernetes.io/zone": self.random.choice("ab"),
@@ -135,25 +119,25 @@ class World:
             return
         if self.kai:
             levels = [{"nodeLabel": "topology.kubernetes.io/zone"}, {"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
-            self._add("kai.scheduler/v1alpha1", "Topology", "net", spec={"levels": levels})
+            self.add("kai.scheduler/v1alpha1", "Topology", "net", spec={"levels": levels})
             return
         racks: dict[str, list[str]] = {}
         for name in sorted(self.free):
             racks.setdefault(self.random.choice("abc"), []).append(name)
         for rack, names in sorted(racks.items()):
             members = [{"type": "Node", "selector": {"exactMatch": {"name": name}}} for name in names]
-            self._add(
+            self.add(
                 "topology.volcano.sh/v1alpha1", "HyperNode", f"rack-{rack}", spec={"tier": 1, "tierName": "rack", "members": members}
             )
         members = [{"type": "HyperNode", "selector": {"exactMatch": {"name": f"rack-{rack}"}}} for rack in sorted(racks)]
-        self._add("topology.volcano.sh/v1alpha1", "HyperNode", "hall", spec={"tier": 2, "tierName": "hall", "members": members})
+        self.add("topology.volcano.sh/v1alpha1", "HyperNode", "hall", spec={"tier": 2, "tierName": "hall", "members": members})
 
     def _devices(self) -> None:
         if not self.has_claims:
             return
-        self._add("resource.k8s.io/v1", "DeviceClass", "card", spec={})
+        self.add("resource.k8s.io/v1", "DeviceClass", "card", spec={})
         expression = f'device.attributes["{DRIVER}"].model == "big"'
-        self._add("resource.k8s.io/v1", "DeviceClass", "big", spec={"selectors": [{"cel": {"expression": expression}}]})
+        self.add("resource.k8s.io/v1", "DeviceClass", "big", spec={"selectors": [{"cel": {"expression": expression}}]})
         for name in sorted(self.free):
             devices = [
                 {"name": f"card-{number}", "attributes": {"model": {"string": self.random.choice(("big", "small"))}}}
@@ -162,7 +146,7 @@ class World:
             if devices:
                 pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
                 spec = {"driver": DRIVER, "pool": pool, "nodeName": name, "devices": devices}
-                self._add("resource.k8s.io/v1", "ResourceSlice", f"{name}-cards", spec=spec)
+                self.add("resource.k8s.io/v1", "ResourceSlice", f"{name}-cards", spec=spec)
 
     def _queues(self) -> None:
         if self.policy == "kube-scheduler" or self.chance(6):
@@ -192,7 +176,7 @@ class World:
             spec["guarantee"] = {"resource": {"cpu": "1"}}
         if self.chance(5):
             spec["priority"] = self.random.choice((1, 10))
-        self._add(VOLCANO, "Queue", name, spec=spec, status={"state": "Closed" if self.chance(15) else "Open"})
+        self.add(VOLCANO, "Queue", name, spec=spec, status={"state": "Closed" if self.chance(15) else "Open"})
 
     def _kai_queues(self) -> None:
         tops = [f"dep{number}" for number in range(self.random.randint(1, 2))]
@@ -223,12 +207,12 @@ class World:
             spec["preemptMinRuntime"] = "2h"
         if self.chance(6):
             spec["reclaimMinRuntime"] = "2h"
-        self._add("scheduling.run.ai/v2", "Queue", name, spec=spec)
+        self.add("scheduling.run.ai/v2", "Queue", name, spec=spec)
 
     def _budget(self) -> None:
         spec: Object = {"selector": {"matchLabels": {"tier": self.random.choice("ab")}}}
         spec[self.random.choice(("minAvailable", "maxUnavailable"))] = self.random.choice((0, 1, 2, "50%"))
-        made = self._add("policy/v1", "PodDisruptionBudget", "budget", self._namespace(), spec=spec)
+        made = self.add("policy/v1", "PodDisruptionBudget", "budget", self._namespace(), spec=spec)
         if self.chance(2):
             made["status"] = {
                 "disruptionsAllowed": self.random.choice((0, 1)),
@@ -240,7 +224,7 @@ class World:
     def _resource_quota(self) -> None:
         hard = {"requests.cpu": str(self.random.randint(2, 8)), "pods": "20"}
         status = {"hard": dict(hard), "used": {"requests.cpu": str(self.random.randint(0, 4)), "pods": "2"}}
-        self._add("v1", "ResourceQuota", "quota", self._namespace(), spec={"hard": hard}, status=status)
+        self.add("v1", "ResourceQuota", "quota", self._namespace(), spec={"hard": hard}, status=status)
 
     def _foreign_pods(self) -> None:
         """Pods that another scheduler placed, and a pod of the control plane."""
@@ -334,10 +318,10 @@ class World:
         exactly = {"deviceClassName": self.random.choice(("card", "big")), "count": self.random.choice((1, 1, 2))}
         devices = {"requests": [{"name": "cards", "exactly": exactly}]}
         if self.chance(4):
-            self._add("resource.k8s.io/v1", "ResourceClaim", f"{name}-claim", namespace, spec={"devices": devices})
+            self.add("resource.k8s.io/v1", "ResourceClaim", f"{name}-claim", namespace, spec={"devices": devices})
             spec["resourceClaims"] = [{"name": "cards", "resourceClaimName": f"{name}-claim"}]
         else:
-            self._add("resource.k8s.io/v1", "ResourceClaimTemplate", f"{name}-cards", namespace, spec={"spec": {"devices": devices}})
+            self.add("resource.k8s.io/v1", "ResourceClaimTemplate", f"{name}-cards", namespace, spec={"spec": {"devices": devices}})
             spec["resourceClaims"] = [{"name": "cards", "resourceClaimTemplateName": f"{name}-cards"}]
         spec["containers"][0]["resources"]["claims"] = [{"name": "cards"}]
 
@@ -346,7 +330,7 @@ class World:
         terms = [
             {"matchExpressions": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": [self.random.choice("ab")]}]}
         ]
-        self._add(
+        self.add(
             "v1",
             "PersistentVolume",
             volume,
@@ -359,7 +343,7 @@ class World:
             },
             status={"phase": "Bound"},
         )
-        self._add(
+        self.add(
             "v1",
             "PersistentVolumeClaim",
             claim,
@@ -414,7 +398,7 @@ class World:
         parts = ["one", "two"] if kind == "parts" and version in (VOLCANO, KAI) else []
         if parts:
             self._parts(group, version, size, parts)
-        made = self._add(version, "PodGroup", name, namespace, spec=group)
+        made = self.add(version, "PodGroup", name, namespace, spec=group)
         made["metadata"]["creationTimestamp"] = created
         if running and version == VOLCANO:
             made["status"] = {"phase": "Running"}
@@ -476,9 +460,8 @@ class World:
         return {"labels": {}, "annotations": {"scheduling.k8s.io/group-name": name}}
 
     def _pod(self, name: str, namespace: str, spec: Object, created: str, *, running: bool, grouped: Object) -> None:
-        spec = {**spec, "containers": [dict(each) for each in spec["containers"]]}
-        pod = self._add("v1", "Pod", name, namespace, spec=spec, status={"phase": "Pending"})
-        pod["metadata"]["creationTimestamp"] = created
+        pod = self.pod(name, namespace, spec, created)
+        spec = pod["spec"]
         pod["metadata"]["labels"] = {"tier": self.random.choice("ab"), **grouped.get("labels", {})}
         if grouped.get("annotations"):
             pod["metadata"]["annotations"] = dict(grouped["annotations"])
@@ -490,28 +473,12 @@ class World:
                 pod["metadata"]["annotations"] = {"scheduling.volcano.sh/queue-name": self.random.choice(self.queues)}
         if self.chance(12):
             pod["metadata"].setdefault("annotations", {})["volcano.sh/preemptable"] = self.random.choice(("true", "false"))
-        if running and "resourceClaims" not in spec and (node := self._room(spec)):
-            spec["nodeName"] = node
-            pod["status"] = {"phase": "Running", "startTime": created}
-            if self.chance(12):
-                pod["metadata"]["deletionTimestamp"] = "2026-01-01T08:55:00Z"
-        elif self.chance(25):
+        if running and "resourceClaims" not in spec and self.start(pod):
+            return
+        if self.chance(25):
             spec["schedulingGates"] = [{"name": "hold"}]
         elif self.chance(25):
             pod["status"]["nominatedNodeName"] = "n0"
-
-    def _room(self, spec: Object) -> str:
-        asked = {"cpu": 0.0, GPU: 0.0, "pods": 1.0}
-        for container in spec["containers"]:
-            for key, value in container["resources"].get("requests", {}).items():
-                if key in asked:
-                    asked[key] += int(str(value)[:-1]) / 1000 if str(value).endswith("m") else int(value)
-        for name in self.random.sample(sorted(self.free), len(self.free)):
-            if all(self.free[name][key] >= amount for key, amount in asked.items()):
-                for key, amount in asked.items():
-                    self.free[name][key] -= amount
-                return name
-        return ""
 
     # workloads
 
@@ -524,11 +491,11 @@ class World:
         if self.chance(2):
             body = {"template": {"metadata": {"labels": {"tier": "a"}}, "spec": spec}}
             if kind == "Job":
-                self._add(version, "Job", name, namespace, spec={"parallelism": size, "completions": size, **body})
+                self.add(version, "Job", name, namespace, spec={"parallelism": size, "completions": size, **body})
             else:
                 selector = {"matchLabels": {"tier": "a"}}
                 shown = "Deployment" if kind == "ReplicaSet" else kind
-                self._add(version, shown, name, namespace, spec={"replicas": size, "selector": selector, **body})
+                self.add(version, shown, name, namespace, spec={"replicas": size, "selector": selector, **body})
         label = {"kai.scheduler/queue": self.random.choice(self.queues)} if self.kai and self.queues else {}
         for number in range(size):
             runs = running and not self.chance(6)
@@ -553,10 +520,10 @@ class World:
             body: Object = {"parallelism": size, "completions": size, "template": template}
             if self.chance(8):
                 body["suspend"] = True
-            made = self._add("batch/v1", "Job", name, namespace, spec=body)
+            made = self.add("batch/v1", "Job", name, namespace, spec=body)
         else:
             selector = {"matchLabels": template["metadata"]["labels"]}
-            made = self._add("apps/v1", kind, name, namespace, spec={"replicas": size, "selector": selector, "template": template})
+            made = self.add("apps/v1", kind, name, namespace, spec={"replicas": size, "selector": selector, "template": template})
         made["metadata"]["creationTimestamp"] = created
 
     def _operator(self, name: str, namespace: str, spec: Object, created: str, size: int) -> None:
@@ -564,17 +531,17 @@ class World:
         kind = self.random.choice(("PyTorchJob", "JobSet", "LeaderWorkerSet", "VolcanoJob"))
         if kind == "PyTorchJob":
             replicas = {"Master": {"replicas": 1, "template": template}, "Worker": {"replicas": size, "template": template}}
-            made = self._add("kubeflow.org/v1", kind, name, namespace, spec={"pytorchReplicaSpecs": replicas})
+            made = self.add("kubeflow.org/v1", kind, name, namespace, spec={"pytorchReplicaSpecs": replicas})
         elif kind == "JobSet":
             job = {
                 "name": "workers",
                 "replicas": 1,
                 "template": {"spec": {"parallelism": size, "completions": size, "template": template}},
             }
-            made = self._add("jobset.x-k8s.io/v1alpha2", kind, name, namespace, spec={"replicatedJobs": [job]})
+            made = self.add("jobset.x-k8s.io/v1alpha2", kind, name, namespace, spec={"replicatedJobs": [job]})
         elif kind == "LeaderWorkerSet":
             body = {"size": size, "workerTemplate": template}
-            made = self._add("leaderworkerset.x-k8s.io/v1", kind, name, namespace, spec={"replicas": 1, "leaderWorkerTemplate": body})
+            made = self.add("leaderworkerset.x-k8s.io/v1", kind, name, namespace, spec={"replicas": 1, "leaderWorkerTemplate": body})
         else:
             tasks = [{"name": "head", "replicas": 1, "template": template}, {"name": "worker", "replicas": size, "template": template}]
             body = {"minAvailable": self.random.randint(1, size + 1), "tasks": tasks}
@@ -582,7 +549,7 @@ class World:
                 body["queue"] = queue
             if self.classes and self.chance(3):
                 body["priorityClassName"] = self.random.choice(self.classes)
-            made = self._add("batch.volcano.sh/v1alpha1", "Job", name, namespace, spec=body)
+            made = self.add("batch.volcano.sh/v1alpha1", "Job", name, namespace, spec=body)
         made["metadata"]["creationTimestamp"] = created
 
 

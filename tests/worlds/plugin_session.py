@@ -99,3 +99,19 @@ def place(session: Session, job: str, node: str, count: int = 1, *, pipelined: b
     statement = session.statement()
     put = statement.pipeline if pipelined else statement.allocate
     put(found, tasks, [row] * count, session.class_of(tasks[0]))
+
+
+def place_in_steps(session: Session, job: str, at_once: int) -> list[tuple[int, int]]:
+    """Place pending equal pods of a job where the session chooses, up to `at_once` of them in one step, until no node has room.
+    Returns the tasks and their nodes."""
+    found = job_of(session, job)
+    waiting, placed = list(found.tasks_in(TaskStatus.PENDING)), list[tuple[int, int]]()
+    while waiting:
+        task = session.class_of(waiting[0])
+        chosen, _ = session.view(task).choose(min(at_once, len(waiting)))
+        if not chosen:
+            break
+        now, waiting = waiting[: len(chosen)], waiting[len(chosen) :]
+        session.statement().allocate(found, now, chosen, task)
+        placed += zip(now, chosen, strict=True)
+    return placed

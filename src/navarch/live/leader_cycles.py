@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from navarch.engine.points.conversation import Exchange, not_asked
 from navarch.engine.policy.values import Policy
 from navarch.live.conversations import Conversations
+from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle
 from navarch.live.ops.cycle_log import log_decisions
-
-if TYPE_CHECKING:
-    from navarch.live.scheduler import Scheduler
+from navarch.live.ops.cycle_reports import CycleReports
+from navarch.live.ops.dry_run import DryRun
+from navarch.live.ops.policy_file import PolicyFile
+from navarch.live.ops.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +31,29 @@ UNHEALTHY_AFTER = 5
 
 
 class LeaderCycles:
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
-        self.conversations = Conversations(scheduler.cache, self._decide_again, self._answered, self._conversation_ended)
+    """`name` tells cycles of this process from others'. `may_run`: we lead, and the cache is complete. `prepare` is called with each
+    cycle before its commit. `trigger` asks for another cycle. `dry_run` compares cycles instead of committing them. It asks extenders
+    only if `ask_extenders`."""
+
+    def __init__(
+        self,
+        core: LiveCore,
+        policy_file: PolicyFile,
+        watchdog: Watchdog,
+        reports: CycleReports,
+        *,
+        name: str,
+        clock: Callable[[], float],
+        may_run: Callable[[], bool],
+        prepare: Callable[[Cycle], None],
+        trigger: Callable[[], None],
+        dry_run: DryRun | None = None,
+        ask_extenders: bool = False,
+    ) -> None:
+        self._core, self._policy_file, self._watchdog, self._reports = core, policy_file, watchdog, reports
+        self._name, self._clock, self._may_run, self._prepare, self._trigger = name, clock, may_run, prepare, trigger
+        self._dry_run, self._ask_extenders = dry_run, ask_extenders
+        self.conversations = Conversations(core.cache, self._decide_again, self._answered, self._conversation_ended)
         self.failed = 0
         """Cycles that failed in a row until now; `failure` says how the last one failed."""
         self.failure = ""
@@ -61,40 +83,36 @@ class LeaderCycles:
             return
         self.failed = 0
 
-    def _may_run(self) -> bool:
-        return self._scheduler.leading and not self._scheduler.rereading
-
     def _fail(self, error: BaseException) -> None:
         self.failed += 1
         self.failure = f"{type(error).__name__}: {error}"
-        self._scheduler.metrics.failed_cycles.inc()
-        log.error("cycle %d failed", self._scheduler.core.cycles, exc_info=error)
+        self._reports.failed(error)
 
     def _decide(self) -> None:
-        scheduler, dry = self._scheduler, self._scheduler.dry_run is not None
-        policy, registry = scheduler.policy_file.policy, scheduler.policy_file.registry
-        scheduler.queue.set_backoff(*policy.backoff)
-        asks = not dry or scheduler.options.ask_extenders  # else an extender hears of placements that are not made
+        dry = self._dry_run is not None
+        policy, registry = self._policy_file.policy, self._policy_file.registry
+        self._core.queue.set_backoff(*policy.backoff)
+        asks = not dry or self._ask_extenders  # else an extender hears of placements that are not made
         if not asks and policy is not self._named_extenders_of:
             self._named_extenders_of = policy
             for url in registry.asked_servers(policy):
                 log.warning("dry run: %s (--ask-extenders asks it)", not_asked(url))
-        batch, identity = None if dry else BATCH_PODS, scheduler.identity[-12:]
-        with scheduler.watchdog.watch():
-            cycle = scheduler.core.decide(policy, registry, scheduler.clock(), identity=identity, batch=batch, asks=asks)
+        batch = None if dry else BATCH_PODS
+        with self._watchdog.watch():
+            cycle = self._core.decide(policy, registry, self._clock(), identity=self._name, batch=batch, asks=asks)
         if cycle.record.question is not None or cycle.record.notices:
             self.conversations.start(cycle)
         else:
             self._conclude(cycle)
 
     def _decide_again(self, cycle: Cycle, exchanges: list[Exchange]) -> Cycle:
-        with self._scheduler.watchdog.watch():
-            return self._scheduler.core.decide_again(cycle, self._scheduler.policy_file.registry, exchanges)
+        with self._watchdog.watch():
+            return self._core.decide_again(cycle, self._policy_file.registry, exchanges)
 
     def _answered(self, cycle: Cycle) -> None:
         """A cycle has no more questions. The lead may be lost since it began."""
         if self._may_run():
-            self._scheduler.core.drop_outdated(cycle.record)
+            self._core.drop_outdated(cycle.record)
             self._conclude(cycle)
 
     def _conversation_ended(self, error: BaseException | None) -> None:
@@ -102,29 +120,17 @@ class LeaderCycles:
             self._fail(error)
         if self._due:
             self._due = False
-            self._scheduler.loop.trigger()
+            self._trigger()
 
     def _conclude(self, cycle: Cycle) -> None:
-        scheduler, record = self._scheduler, cycle.record
-        scheduler.rule_failures.take(record)
+        self._reports.decided(cycle.record)
         self.backlog_left = cycle.more
         started = time.perf_counter()
         news = True
-        if scheduler.dry_run is not None:
-            news = scheduler.dry_run.take(cycle)
+        if self._dry_run is not None:
+            news = self._dry_run.take(cycle)
         else:
-            scheduler.preparations.plan(cycle)
-            scheduler.core.commit(record, asyncio.get_running_loop().time())
+            self._prepare(cycle)
+            self._core.commit(cycle.record, asyncio.get_running_loop().time())
             log_decisions(log, cycle)
-        committed = time.perf_counter() - started
-        scheduler.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
-        scheduler.followed_metrics.cycle(cycle, committed, scheduler.core)
-        scheduler.cycle_log.take(cycle, committed, news=news)
-        scheduler.queue_usage.take(cycle.now, record.queues)
-        if news and (record.binds or record.evictions):
-            bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
-            spent = (cycle.seconds + committed) * 1e3
-            text, fields = "cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", {"cycle": cycle.number}
-            log.info(text, cycle.number, bound, evicted, promised, spent, extra=fields)
-        if scheduler.recorder is not None and news and scheduler.recorder.take(cycle):
-            scheduler.core.keep_snapshot()
+        self._reports.concluded(cycle, time.perf_counter() - started, news=news)

@@ -29,7 +29,7 @@ from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
-from navarch.kube.watch.informer import Patience
+from navarch.kube.watch.patience import Patience
 from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
@@ -43,6 +43,7 @@ from navarch.live.leader_cycles import LeaderCycles
 from navarch.live.loop import Loop
 from navarch.live.node_load.feed import NodeLoadFeed
 from navarch.live.ops.cycle_log import CycleLog
+from navarch.live.ops.cycle_reports import CycleReports
 from navarch.live.ops.dry_run import DryRun
 from navarch.live.ops.dry_run_report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
@@ -148,7 +149,39 @@ class Scheduler:
         )
         self.recovery = CrashRecovery(crash_folder, self.identity, self.core.failed_jobs, clock)
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
-        self.cycles = LeaderCycles(self)
+        self.rule_failures = RuleFailures(
+            self.metrics.job_failures,
+            self.metrics.node_failures,
+            self.metrics.plugin_failures,
+            lambda job: job in self.cache.cluster.jobs.rows.of,
+            lambda node, message: self.events.emit(Regarding("Node", "", node), "Warning", "InternalError", "Scheduling", message),
+        )
+        self.cycle_log = CycleLog()
+        self.queue_usage = QueueUsage(lambda: self.cache.cluster.queues)
+        self.watchdog = Watchdog(options.cycle_timeout)
+        self.dry_run = DryRun(clock) if options.dry_run else None
+        self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
+        self.cycles = LeaderCycles(
+            self.core,
+            self.policy_file,
+            self.watchdog,
+            CycleReports(
+                self.core,
+                self.metrics,
+                self.followed_metrics,
+                self.rule_failures,
+                self.cycle_log,
+                self.queue_usage,
+                self.recorder,
+            ),
+            name=self.identity[-12:],
+            clock=clock,
+            may_run=lambda: self.leading and not self.rereading,
+            prepare=lambda cycle: self.preparations.plan(cycle),
+            trigger=lambda: self.loop.trigger(),
+            dry_run=self.dry_run,
+            ask_extenders=options.ask_extenders,
+        )
         self.loop = Loop(
             self.queue,
             self.cycles.run,
@@ -223,7 +256,6 @@ class Scheduler:
             self.queue_statuses,
             GangMarks(self.pool, clock),
         )
-        self.dry_run = DryRun(clock) if options.dry_run else None
         report = options.report
         self.report = None if report is None else DryRunReport(report, options.scheduler_names, self.policy_file.policy.source)
 
@@ -237,19 +269,9 @@ class Scheduler:
         )
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
-        self.rule_failures = RuleFailures(
-            self.metrics.job_failures,
-            self.metrics.node_failures,
-            self.metrics.plugin_failures,
-            lambda job: job in self.cache.cluster.jobs.rows.of,
-            lambda node, message: self.events.emit(Regarding("Node", "", node), "Warning", "InternalError", "Scheduling", message),
-        )
-        self.watchdog = Watchdog(options.cycle_timeout)
         self.heartbeat = Heartbeat(lambda: self.watchdog.limit)
         self._second_loop = SecondLoop()
         self._first_loop = asyncio.get_running_loop()
-        self.cycle_log = CycleLog()
-        self.queue_usage = QueueUsage(lambda: self.cache.cluster.queues)
         self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
         self.health = Health(
             self.missing,
@@ -265,7 +287,6 @@ class Scheduler:
             silence=self.heartbeat.silence,
             in_scheduler=lambda work: run_in(self._first_loop, work),
         )
-        self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.rereading = False
         """The cache is being filled again and is not complete."""
         self._bound_ok = self.metrics.binds.labels("ok")

@@ -20,7 +20,7 @@ from navarch.engine.registry import Registry
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
-from navarch.kube.watch.informer import Patience
+from navarch.kube.watch.patience import Patience
 from navarch.live.ops.health import ListenError, split_address
 from navarch.offline.plan import settings_for
 from navarch.views.published_state import PublishedState, StateAddress
@@ -124,7 +124,7 @@ class WebServer:
         if follow is not None:
             self.follower = PolicyFollower(self.scheduler.pages, registry, self._use, follow.state, options.look_seconds)
         self.health = ApiServerHealth(self.client)
-        context = Context(self.state, self.scheduler, self.login.viewer, self.health, self.starts.looked_at, self._reading)
+        context = Context(self.state, self.scheduler, self.login.viewer, self.health, self.starts.viewers.looked, self._reading)
         plugin_dirs = [str(each) for each in options.plugin_dirs]
         sources = Sources(self.client, self._explain, options.recordings, options.simulations, plugin_dirs)
         found = handlers(context, WorkRunner(options.limits), sources)

@@ -106,7 +106,8 @@ class Watch:
         if not self._queue and not self.closed:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
-                await asyncio.wait_for(self._waiter, timeout)
+                async with asyncio.timeout(timeout):  # `wait_for` would swallow a cancellation that comes with an event
+                    await self._waiter
             except TimeoutError:
                 return []
             finally:

@@ -74,8 +74,9 @@ async def run_in(loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[T
             cancelled = True
             loop.call_soon_threadsafe(lambda: started[0].cancel())
     task = ended.result()
-    if cancelled and task.cancelled():
-        raise asyncio.CancelledError
+    if cancelled:
+        # Also if the work ended by itself meanwhile: a caller that starts it again would never end.
+        raise asyncio.CancelledError from (None if task.cancelled() else task.exception())
     return task.result()
 
 

@@ -49,7 +49,7 @@ class SupervisedTasks:
         self._logged: dict[tuple[str, str], None] = {}
 
     async def run(self, name: str, work: Work) -> None:
-        """Run `work()` until it returns or is cancelled. When it raises, start it again."""
+        """Run `work()` until it returns or is cancelled. When it raises, start it again, unless it raised because it was cancelled."""
         backoff = Backoff(first=INITIAL_BACKOFF, cap=MAX_BACKOFF, rng=self._rng)
         while True:
             started = _now()
@@ -58,6 +58,9 @@ class SupervisedTasks:
                 return
             except Exception as error:
                 # A task that ends takes with it what only it does: watching, leading, renewing statuses.
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    self._report(name, error, "it was being stopped")
+                    raise asyncio.CancelledError from error
                 if _now() - started >= LASTING:
                     backoff.reset()
                 wait = backoff.next()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navarch.model.objects.devices import DEVICE_CLASS
 from navarch.model.objects.workloads import CONTROLLERS, SERVICE
@@ -35,41 +36,27 @@ class RulesInUse(Struct, frozen=True):
     volumes: bool
     spread: bool
     claims: bool
-    cordoned: bool
-    hard_taints: bool
-
-
-class _OfShapes(Struct, frozen=True):
-    unsupported: bool
-    unserved_cards: bool
-    node_demand: bool
-    ports: bool
-    pod_affinity: bool
-    volumes: bool
-    spread: bool
-    claims: bool
     extended: bool
+    """Extended resources: where there are device classes, they may be claims."""
+    cordoned: bool = False
+    hard_taints: bool = False
 
 
 def rules_in_use(snapshot: Snapshot) -> RulesInUse:
-    shapes = of_shapes(snapshot, "rules in use", _read)
+    found = of_shapes(snapshot, "rules in use", _used_by_shapes)
     cordoned, hard_taints = kept(snapshot, "closed nodes", snapshot.nodes.version, lambda: _closed(snapshot))
-    return RulesInUse(
-        unsupported=shapes.unsupported,
-        unserved_cards=shapes.unserved_cards,
-        node_demand=shapes.node_demand,
-        ports=shapes.ports,
-        pod_affinity=shapes.pod_affinity,
-        volumes=shapes.volumes,
-        spread=shapes.spread or any(kind in snapshot.objects for kind in _SELECTING),
-        claims=shapes.claims or (shapes.extended and DEVICE_CLASS in snapshot.objects),
+    return replace(
+        found,
+        spread=found.spread or any(kind in snapshot.objects for kind in _SELECTING),
+        claims=found.claims or (found.extended and DEVICE_CLASS in snapshot.objects),
         cordoned=cordoned,
         hard_taints=hard_taints,
     )
 
 
-def _read(shapes: Sequence[Shape]) -> _OfShapes:
-    return _OfShapes(
+def _used_by_shapes(shapes: Sequence[Shape]) -> RulesInUse:
+    """What pods alone say, without the nodes and the other objects."""
+    return RulesInUse(
         unsupported=any(shape.unsupported for shape in shapes),
         unserved_cards=any(shape.cards is not None or any(is_npu_part(name) for name, _ in shape.requests) for shape in shapes),
         node_demand=any(map(has_demand, shapes)),

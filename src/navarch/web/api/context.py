@@ -47,7 +47,7 @@ class Context:
 
     def check_ready(self) -> None:
         if not self.state.ready:
-            self.health.looked_at()
+            self.health.viewers.looked()
             raise RequestError(503, "NotReady", self._reading(), retry_after=1)
 
     def queues_seen(self, viewer: Viewer) -> frozenset[str] | None:

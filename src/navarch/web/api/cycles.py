@@ -34,7 +34,7 @@ class Cycles:
 
     async def get_all(self, request: web.Request, viewer: Viewer) -> web.Response:
         link = self._context.scheduler
-        link.looked_at()
+        link.viewers.looked()
         recordings = await asyncio.to_thread(self._recordings)
         if link.available:
             recordings.insert(0, {"id": LAST, "time": None, "bytes": None})

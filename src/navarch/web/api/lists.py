@@ -26,12 +26,12 @@ class Lists:
     async def status(self, request: web.Request, viewer: Viewer) -> web.Response:
         """Whether what pages show is current. Answered also while the cluster is being read."""
         health = self._context.health
-        health.looked_at()
+        health.viewers.looked()
         return json_response({"apiServer": health.to_dict(), "ready": self._state.ready})
 
     async def overview(self, request: web.Request, viewer: Viewer) -> web.Response:
         self._context.check_ready()
-        self._context.scheduler.looked_at()
+        self._context.scheduler.viewers.looked()
         return await self._context.versioned(request, ("overview", viewer.namespaces), lambda: self.overview_of(viewer))
 
     def overview_of(self, viewer: Viewer) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Lists:
     async def usage(self, request: web.Request, viewer: Viewer) -> web.Response:
         """What queues held over time."""
         self._context.check_ready()
-        self._context.scheduler.looked_at()
+        self._context.scheduler.viewers.looked()
         state, query = self._state, request.query
         seen = self._context.queues_seen(viewer)
         found = state.queue_history.to_dict(state.clock(), seen, query.get("queue", ""), query.get("resource", ""))

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from navarch.kube.client import Client
 from navarch.kube.errors import ApiError, KubeError
+from navarch.web.recent_viewers import RecentViewers
 
 ASK_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 5.0
 """An API server that takes longer counts as one that does not answer."""
-LOOKED_AT_SECONDS: Final = 30.0
+VIEWER_SECONDS: Final = 30.0
 """It is asked while a viewer asked within this time."""
 
 
@@ -26,21 +27,12 @@ class ApiServerHealth:
         """Why the last question was not answered; empty: it was."""
         self.last_answer: float | None = None
         self._client, self._clock = client, clock
-        self._looked_at = -LOOKED_AT_SECONDS
-        self._look = asyncio.Event()
-
-    def looked_at(self) -> None:
-        """A viewer wants to know."""
-        self._looked_at = time.monotonic()
-        self._look.set()
+        self.viewers = RecentViewers(VIEWER_SECONDS)
 
     async def run(self) -> None:
         """Ask until cancelled."""
         while True:
-            await self._look.wait()
-            if time.monotonic() - self._looked_at > LOOKED_AT_SECONDS:
-                self._look.clear()
-                continue
+            await self.viewers.wait()
             await self.ask()
             await asyncio.sleep(ASK_SECONDS)
 

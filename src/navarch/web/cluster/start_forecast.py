@@ -15,6 +15,7 @@ from typing import Any, Final
 from navarch.simulator.start_times.estimate import NO_BASIS, may_know
 from navarch.web.cluster.cluster_state import ClusterState
 from navarch.web.errors import RequestError
+from navarch.web.recent_viewers import RecentViewers
 from navarch.web.tables.jobs import Starts
 from navarch.web.work.limits import CpuBudget
 from navarch.web.work.requests import Forecast
@@ -28,7 +29,7 @@ PART: Final = 0.05
 """The part of a core that forecasts may take."""
 BURST: Final = 15.0
 """CPU seconds that the first forecasts may take at once."""
-LOOKED_AT_SECONDS: Final = 60.0
+VIEWER_SECONDS: Final = 60.0
 """Forecasts are made while a viewer asked for jobs within this time."""
 ROUNDED: Final = 5.0
 """Moments are whole multiples of so many seconds, so that rows change only where a forecast says something else."""
@@ -39,27 +40,20 @@ class StartForecast:
 
     def __init__(self, state: ClusterState, runner: WorkRunner, work: Callable[[], Forecast], history: Path | None = None) -> None:
         self._state, self._runner, self._work, self._history = state, runner, work, history
-        self._looked_at = -LOOKED_AT_SECONDS
-        self._look = asyncio.Event()
+        self.viewers = RecentViewers(VIEWER_SECONDS)
+        """Viewers of jobs."""
         self._budget = CpuBudget(PART, BURST, LEAST_SECONDS)
-
-    def looked_at(self) -> None:
-        """A viewer looks at jobs."""
-        self._looked_at = time.monotonic()
-        self._look.set()
 
     async def run(self) -> None:
         """Forecast until cancelled."""
         while True:
-            await self._look.wait()
+            await self.viewers.wait()
             if not self._state.ready:
                 await asyncio.sleep(NOT_READY_SECONDS)
-            elif time.monotonic() - self._looked_at > LOOKED_AT_SECONDS:
-                self._look.clear()
-            else:
-                spent = self._runner.cpu_seconds
-                await self.forecast()
-                await asyncio.sleep(self._budget.pause(time.monotonic(), self._runner.cpu_seconds - spent))
+                continue
+            spent = self._runner.cpu_seconds
+            await self.forecast()
+            await asyncio.sleep(self._budget.pause(time.monotonic(), self._runner.cpu_seconds - spent))
 
     async def forecast(self) -> None:
         state = self._state

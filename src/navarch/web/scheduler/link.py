@@ -19,10 +19,11 @@ from navarch.kube.client import Client
 from navarch.kube.errors import KubeError
 from navarch.views.leader_pages import LeaderPages, PagesUnavailable
 from navarch.views.published_state import CyclesPage, CycleSummary, Decided, DecisionsPage, StateAddress, UsagePage
+from navarch.web.recent_viewers import RecentViewers
 from navarch.web.scheduler.metrics_page import SchedulerMetrics, parse_metrics
 
 ASK_SECONDS: Final = 2.0
-LOOKED_AT_SECONDS: Final = 30.0
+VIEWER_SECONDS: Final = 30.0
 """The scheduler is asked while a viewer asked within this time."""
 TOLD: Final = 50
 """Decisions that the overview shows."""
@@ -48,23 +49,14 @@ class SchedulerLink:
         self._metrics = SchedulerMetrics()
         self._metrics_at = 0.0
         self._rate: float | None = None
-        self._looked_at = -LOOKED_AT_SECONDS
-        self._look = asyncio.Event()
+        self.viewers = RecentViewers(VIEWER_SECONDS)
         self._usage_of: str | None = ""
         """The leader whose usage was read."""
-
-    def looked_at(self) -> None:
-        """A viewer wants to know."""
-        self._looked_at = time.monotonic()
-        self._look.set()
 
     async def run(self) -> None:
         """Ask until cancelled."""
         while True:
-            await self._look.wait()
-            if time.monotonic() - self._looked_at > LOOKED_AT_SECONDS:
-                self._look.clear()
-                continue
+            await self.viewers.wait()
             if await self.ask():
                 self.on_change()
             await asyncio.sleep(ASK_SECONDS)

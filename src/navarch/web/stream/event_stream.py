@@ -74,7 +74,7 @@ class EventStreams:
         reviewed = time.monotonic()
         await response.write(b"retry: 2000\n\n")
         while True:
-            self._context.scheduler.looked_at()
+            self._context.scheduler.viewers.looked()
             if "jobs" in wanted.topics:
                 self._context.looks_at_jobs()
             if time.monotonic() - reviewed > REVIEW_SECONDS:
@@ -93,7 +93,8 @@ class EventStreams:
                 if event:
                     await response.write(event)
             try:
-                await asyncio.wait_for(self._context.state.after(number), KEEP_ALIVE)
+                async with asyncio.timeout(KEEP_ALIVE):
+                    await self._context.state.after(number)
             except TimeoutError:
                 await response.write(b": still here\n\n")
 

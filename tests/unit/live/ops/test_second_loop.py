@@ -80,6 +80,28 @@ async def test_a_cancellation_is_passed_on_and_the_end_is_waited_for() -> None:
         assert task.cancelled() and ended == ["second loop"]
 
 
+@pytest.mark.parametrize("error", [None, KeyError("x")])
+async def test_a_cancellation_is_not_lost_where_the_work_ends_by_itself_meanwhile(error: Exception | None) -> None:
+    """An elector that has just lost its lease returns. A scheduler that is stopped at that moment must not wait for the next one."""
+    begun, may_end, ending = threading.Event(), threading.Event(), threading.Event()
+
+    async def work() -> None:
+        begun.set()
+        may_end.wait(60.0)
+        ending.set()
+        if error is not None:
+            raise error
+
+    async with started() as second:
+        task = asyncio.create_task(second.run(work))
+        await asyncio.to_thread(begun.wait, 60.0)
+        may_end.set()
+        assert ending.wait(60.0), "the work takes no more steps after this one, so it cannot be cancelled"
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+
 async def test_running_work_is_cancelled_when_the_loop_stops() -> None:
     begun, ended = threading.Event(), list[str]()
 

@@ -67,6 +67,23 @@ async def test_a_task_is_cancelled_and_not_started_again() -> None:
     assert task.cancelled() and world.failures("cycles") is None
 
 
+async def test_a_task_that_raises_because_it_is_cancelled_is_not_started_again() -> None:
+    world, starts = World(), list[asyncio.Event]()
+
+    async def work() -> None:
+        starts.append(asyncio.Event())
+        try:
+            await starts[-1].wait()
+        finally:
+            raise KeyError("x")
+
+    task = asyncio.create_task(world.tasks.run("leading", work))
+    await asyncio.sleep(1.0)
+    task.cancel()
+    await asyncio.sleep(MAX_BACKOFF)
+    assert task.cancelled() and len(starts) == 1 and world.failures("leading") == 1
+
+
 async def test_readiness_tells_while_it_lasts_and_no_more_than_the_kind_of_error() -> None:
     world = World()
     for _ in range(3):

@@ -1,0 +1,57 @@
+"""What is told of each cycle of a leader: failed rules, metrics, the pages under /state, a line in the log, the recording."""
+
+from __future__ import annotations
+
+import logging
+
+from navarch.engine.record import CycleRecord
+from navarch.live.core import LiveCore
+from navarch.live.cycle import Cycle
+from navarch.live.ops.cycle_log import CycleLog
+from navarch.live.ops.metric_names.followed_metrics import FollowedMetrics
+from navarch.live.ops.metrics import Metrics
+from navarch.live.ops.recording import Recorder
+from navarch.live.ops.rule_failures import RuleFailures
+from navarch.live.usage.queue_usage import QueueUsage
+
+log = logging.getLogger(__name__)
+
+
+class CycleReports:
+    def __init__(
+        self,
+        core: LiveCore,
+        metrics: Metrics,
+        followed_metrics: FollowedMetrics,
+        rule_failures: RuleFailures,
+        cycle_log: CycleLog,
+        queue_usage: QueueUsage,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._core, self._metrics, self._followed_metrics = core, metrics, followed_metrics
+        self._rule_failures, self._cycle_log, self._queue_usage, self._recorder = rule_failures, cycle_log, queue_usage, recorder
+
+    def decided(self, record: CycleRecord) -> None:
+        """A cycle has its decisions; none is carried out yet."""
+        self._rule_failures.take(record)
+
+    def concluded(self, cycle: Cycle, committed: float, *, news: bool) -> None:
+        """`committed`: seconds. `news` False: the cycle repeats decisions that were told already (a dry run)."""
+        record = cycle.record
+        self._metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
+        self._followed_metrics.cycle(cycle, committed, self._core)
+        self._cycle_log.take(cycle, committed, news=news)
+        self._queue_usage.take(cycle.now, record.queues)
+        if not news:
+            return
+        if record.binds or record.evictions:
+            bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
+            spent = (cycle.seconds + committed) * 1e3
+            text, fields = "cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", {"cycle": cycle.number}
+            log.info(text, cycle.number, bound, evicted, promised, spent, extra=fields)
+        if self._recorder is not None and self._recorder.take(cycle):
+            self._core.keep_snapshot()
+
+    def failed(self, error: BaseException) -> None:
+        self._metrics.failed_cycles.inc()
+        log.error("cycle %d failed", self._core.cycles, exc_info=error)
