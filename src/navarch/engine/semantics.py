@@ -181,6 +181,9 @@ class Semantics:
         "the books of shared GPUs are balanced by counting: where a GPU of a node is promised, an idle one can be lost for the rest "
         "of the cycle, even if the promise or an eviction is taken back",
     )
+    free_parts_count_in_domains: bool = switch(
+        True, "free parts of shared GPUs do not count when it is decided how full a domain of a topology is"
+    )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
     cut_search_ends_action: bool = switch(
         False, "a search for victims that used up its budget ends its action: later jobs are not tried"

@@ -20,7 +20,7 @@ from navarch.engine.registry import Registry
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
-from navarch.kube.watch.informer import Patience
+from navarch.kube.watch.patience import Patience
 from navarch.live.ops.health import ListenError, split_address
 from navarch.offline.plan import settings_for
 from navarch.views.published_state import PublishedState, StateAddress

@@ -11,7 +11,8 @@ import msgspec
 
 from navarch.kube.client import Client
 from navarch.kube.resources import PODS, Resource
-from navarch.kube.watch.informer import Informer, Patience
+from navarch.kube.watch.informer import Informer
+from navarch.kube.watch.patience import Patience
 
 #: Tries again after milliseconds: the tests go through every path without waiting for it. What a server may take its time for is
 #: not among these, or a slow machine would be told as a server that does not answer.

@@ -21,7 +21,7 @@ from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import PODS, Resource
-from navarch.kube.watch.informer import Patience
+from navarch.kube.watch.patience import Patience
 from navarch.live.scheduler import Scheduler
 from navarch.live.settings import RunOptions
 

@@ -56,10 +56,11 @@ class EvictingAction(KaiAction, ABC):
         forest = QueueForest(session, self.jobs(), self._next, depth=self.depth)
         while (job := forest.pop()) is not None:
             chunk = self._next(job)
-            held_up = session.shared(LostTasks).hold_up(job)
+            lost = session.shared(LostTasks)
+            held_up = lost.hold_up(job)
             if not held_up and (not chunk or self._broken_up(job)):
                 continue
-            if chunk and not self.may_start(job, chunk):
+            if not self.may_start(job, lost.waiting(job) or () if held_up else chunk):
                 continue
             failures = failed.setdefault(self.table(job), FailedJobs(session))
             if uses_signatures and failures.is_no_easier(job):
@@ -75,7 +76,7 @@ class EvictingAction(KaiAction, ABC):
                 if not self.budget.was_cut(job):
                     failures.add(job)
                 continue
-            self._commit(statement)
+            self._commit(statement, forest)
 
     def _next(self, job: Job) -> list[int]:
         return next_to_place(self.session, job.tree)
@@ -96,7 +97,7 @@ class EvictingAction(KaiAction, ABC):
                     return True
         return False
 
-    def _commit(self, statement: Statement) -> None:
+    def _commit(self, statement: Statement, forest: QueueForest) -> None:
         run_times = self.session.shared(RunTimes)
         moved = {operation.job.row: operation.job for operation in statement.operations if operation.job is not None}
         for operation in statement.operations:
@@ -106,6 +107,7 @@ class EvictingAction(KaiAction, ABC):
         self.session.shared(LostTasks).settle()
         for job in moved.values():
             self.sorted_jobs.update(job, keep=self._can_be_victim(job))
+            forest.update(job)
 
     # what the actions differ in
 
@@ -116,7 +118,7 @@ class EvictingAction(KaiAction, ABC):
         """The key of the failures that apply to this job: jobs with the same key and signature fail together."""
         return job.queue.name
 
-    def may_start(self, job: Job, chunk: list[int]) -> bool:
+    def may_start(self, job: Job, chunk: Sequence[int]) -> bool:
         return True
 
     @abstractmethod
@@ -218,7 +220,7 @@ class KaiReclaim(EvictingAction):
     name = "reclaim"
     dialect = "kai"
 
-    def may_start(self, job: Job, chunk: list[int]) -> bool:
+    def may_start(self, job: Job, chunk: Sequence[int]) -> bool:
         for plugin in self.session.implementing(MayReclaim)[:1]:
             reason: Reason | None = plugin.may_reclaim(job, chunk)
             if reason is not None:

@@ -15,7 +15,8 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any
+from operator import lt
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from navarch.actions.kai.lost_tasks import LostTasks
 from navarch.actions.kai.sorted_jobs import SortedJobs
@@ -29,13 +30,15 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 TasksOf = Callable[[Job], Sequence[int]]
+Item = TypeVar("Item")
 
 
 class _Branch:
     """A queue of the tree with its jobs."""
 
     __slots__ = (
-        "children", "heap", "jobs", "leaf", "leaving", "moved", "parent", "queue", "rank", "seen", "taken", "touched", "weights",
+        "children", "heap", "is_out_of_order", "jobs", "leaf", "leaving", "moved", "parent", "queue", "rank", "seen", "taken",
+        "touched", "weights",
     )  # fmt: skip
 
     def __init__(self, queue: Queue | None, parent: _Branch | None) -> None:
@@ -43,6 +46,8 @@ class _Branch:
         self.parent = parent
         self.children: dict[str, _Branch] = {}
         self.jobs: list[tuple[OrderKey, int, Job]] = []
+        self.is_out_of_order = False
+        """Keys of waiting jobs changed, so that `jobs` may be no heap."""
         self.leaving: FloatArray | None = None
         self.leaf: _Branch | None = None
         """The leaf to serve next below this queue, and the rank with it, as of `seen`."""
@@ -116,17 +121,35 @@ class QueueForest:
             if self._late:
                 self._enter(branch)
 
+    def update(self, job: Job) -> None:
+        """A waiting job lost tasks. With `queues_are_sorted_late` it stays where it is in the heap of its queue, and later pops
+        compare it by its new key."""
+        branch = self._branches.get(job.queue.name) if self._late else None
+        place = None if branch is None else next((i for i, entry in enumerate(branch.jobs) if entry[2] is job), None)
+        if branch is not None and place is not None:
+            branch.jobs[place] = (self.session.job_order(job), branch.jobs[place][1], job)
+            branch.is_out_of_order = True
+
     def pop(self) -> Job | None:
         """The best job of the best queue, removed from it."""
         leaf = self._top(self._root) if self._late else self._best(self._root)
         if leaf is None:
             return None
         self._touch(leaf)
-        job: Job = leaf.jobs.pop()[2] if self.victims else heappop(leaf.jobs)[2]
+        job: Job = leaf.jobs.pop()[2] if self.victims else self._first_of(leaf)
         if self.victims and self._ranking is not None:
             leaf.taken.append(self.tasks_of(job))
         if self._late:
             self._leave_if_empty(leaf)
+        return job
+
+    def _first_of(self, leaf: _Branch) -> Job:
+        if not leaf.is_out_of_order:
+            return heappop(leaf.jobs)[2]
+        entries = leaf.jobs
+        entries[0], entries[-1] = entries[-1], entries[0]
+        job = entries.pop()[2]
+        _sift_down(entries, 0, lt)
         return job
 
     # the tree
@@ -270,7 +293,7 @@ class QueueForest:
         return leaf.weights[1]
 
 
-def _sift_down(heap: list[_Branch], place: int, before: Callable[[_Branch, _Branch], bool]) -> None:
+def _sift_down(heap: list[Item], place: int, before: Callable[[Item, Item], bool]) -> None:
     """Move an entry down while a child comes before it. `heapq` compares in another order, which gives another result when entries
     that were not moved have changed."""
     while True:

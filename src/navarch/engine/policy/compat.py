@@ -126,6 +126,7 @@ COMPAT: Mapping[str, Semantics] = {
         moved_share_leaves_ghost=True,
         queues_are_sorted_late=True,
         devices_are_counted=True,
+        free_parts_count_in_domains=False,
         every_resource_must_fit=True,
         lost_tasks_come_first=True,
         cut_search_ends_action=True,

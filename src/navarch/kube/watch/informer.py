@@ -62,6 +62,7 @@ from navarch.kube.watch.decoding import (
     key_of,
 )
 from navarch.kube.watch.object_store import Handler, ObjectStore, OnBad, log_bad
+from navarch.kube.watch.patience import Patience
 from navarch.object_types import ObjectKey
 
 log = logging.getLogger(__name__)
@@ -73,28 +74,6 @@ LONG_ENOUGH = 1.0
 NOT_NOW = frozenset({401, 403, 429, 502, 503, 504})
 #: How often in a row a version may be refused without a clear reason.
 REFUSALS = 3
-
-
-class Patience(Struct, frozen=True):
-    """Time-outs and waits of an informer, in seconds."""
-
-    #: A watch without a byte for this long counts as broken. API servers send a bookmark about each minute.
-    idle: float = 90.0
-    #: If the initial events bring no byte for this long, or take `initial_total` in all, a list is requested instead.
-    initial_idle: float = 20.0
-    initial_total: float = 120.0
-    #: Events of a live watch are gathered for this long and read together: less CPU, later news.
-    gather: float = 0.0
-    #: The server ends a watch after a random time from this range, so that connections spread over its replicas.
-    watch_shortest: float = 300.0
-    watch_longest: float = 600.0
-    #: Waits after failures grow from first to longest.
-    retry_first: float = 0.1
-    retry_longest: float = 10.0
-    #: A Retry-After of the server is followed up to this: waiting for an hour would be useless.
-    asked_longest: float = 60.0
-    #: The longest wait before trying again a kind that is not served.
-    absent_longest: float = 10.0
 
 
 class InformerCounters(Struct):
@@ -170,14 +149,14 @@ class Informer(Generic[T]):
         self._rng = rng or random.Random()
         self._decoder = ObjectDecoder(type, salvage)
         self._on_bad = on_bad
-        self._mirror = ObjectStore(handler, self._count_bad, objects)
+        self._objects = ObjectStore(handler, self._count_bad, objects)
         self._backoff = Backoff(first=self._patience.retry_first, cap=self._patience.retry_longest, rng=self._rng)
         self._version = ""  # empty: all objects are needed first
         self._watch_list = not paged
         self._broken_starts = 0
         self._missing = 0
         self._refusals = 0
-        self._mirrored: Resource | None = None  # the version of the objects that the handler has
+        self._read_in: Resource | None = None  # the version of the objects that the handler has
         self.last_failure = ""
         """Why an attempt failed last; empty: none has failed."""
         self._synced = asyncio.Event()
@@ -185,7 +164,7 @@ class Informer(Generic[T]):
 
     @property
     def store(self) -> dict[ObjectKey, T]:
-        return self._mirror.objects
+        return self._objects.objects
 
     @property
     def synced(self) -> bool:
@@ -283,12 +262,12 @@ class Informer(Generic[T]):
                     async for body in bodies:
                         page = self._decoder.page(body, path)
                         if at_once:
-                            self._mirrored = self.resource
-                            self._mirror.add(page)
+                            self._read_in = self.resource
+                            self._objects.add(page)
                         elif self._is_anew:
                             items.extend(page)
                         else:
-                            items.extend(self._mirror.with_known(page))
+                            items.extend(self._objects.with_known(page))
                         version = list_metadata(body, path).resource_version
                 break
             except Gone:
@@ -300,11 +279,11 @@ class Informer(Generic[T]):
     @property
     def _is_anew(self) -> bool:
         """Whether what is known was read in another version of the API, so that objects of the same version may look different."""
-        return self._mirrored not in (None, self.resource)
+        return self._read_in not in (None, self.resource)
 
     def _may_pass_on(self) -> bool:
         """Whether nothing is known yet, so that each object of a list is a new one."""
-        return self._paged and not self._synced.is_set() and not self._mirror.objects and not self._mirror.bad
+        return self._paged and not self._synced.is_set() and not self._objects.objects and not self._objects.bad
 
     async def _stream(self, initial: bool, clock: Callable[[], float]) -> None:
         params: dict[str, str | int] = {name: value for name, value in self._selectors.items() if value}
@@ -347,7 +326,7 @@ class Informer(Generic[T]):
 
     def _live(self, events: Sequence[Event[T]]) -> None:
         """The hot path: one call for each chunk, no task and no await for each event."""
-        apply = self._mirror.apply
+        apply = self._objects.apply
         version = self._version
         for event in events:
             if isinstance(event, Change):
@@ -358,7 +337,7 @@ class Informer(Generic[T]):
                     raise _StartOver(f"bookmark {event.resource_version} is older than {version}")
                 version = event.resource_version or version
             elif isinstance(event, BadObject):
-                self._mirror.apply_bad(event)
+                self._objects.apply_bad(event)
                 version = event.metadata.resource_version or version
             else:
                 self._version = version
@@ -378,8 +357,8 @@ class Informer(Generic[T]):
             self._on_served(self.resource, True)
         self._served = True
         if items is not None:
-            self._mirror.replace(items, anew=self._is_anew)
-        self._mirrored = self.resource
+            self._objects.replace(items, anew=self._is_anew)
+        self._read_in = self.resource
         self._version = version
         self._synced.set()
 
@@ -391,7 +370,7 @@ class Informer(Generic[T]):
         # Twice, because a starting API server may answer 404 before it has loaded its CRDs.
         rounds = 2 if self._served else 1
         if self._served is not False and self._missing >= rounds * len(self.versions) and await self._is_gone(error):
-            self._mirror.replace([])
+            self._objects.replace([])
             self._served = False
             self._on_served(self.versions[0], False)
             if self.optional:

@@ -26,8 +26,9 @@ from navarch.kube.resources import CRDS, Resource
 from navarch.kube.supervision import Supervise, Work, run_once
 from navarch.kube.watch.decoding import HasMetadata, Metadata, ObjectMetadata
 from navarch.kube.watch.forbidden_kinds import ForbiddenKinds
-from navarch.kube.watch.informer import Informer, Patience, log_served
+from navarch.kube.watch.informer import Informer, log_served
 from navarch.kube.watch.object_store import Handler
+from navarch.kube.watch.patience import Patience
 
 log = logging.getLogger(__name__)
 

@@ -22,9 +22,10 @@ from navarch.kube.errors import Gone, KubeError
 from navarch.kube.resources import PODS, Resource
 from navarch.kube.supervision import Supervise, run_once
 from navarch.kube.watch.decoding import BadObject, ObjectDecoder, Salvage
-from navarch.kube.watch.informer import Informer, Patience
+from navarch.kube.watch.informer import Informer
 from navarch.kube.watch.informer_group import InformerGroup
 from navarch.kube.watch.object_store import is_newer
+from navarch.kube.watch.patience import Patience
 from navarch.live.cache.handlers import KindHandler, ObjectCache, OnInvalid, PodHandler
 from navarch.live.cache.watched_kinds import Watched, choose, watched
 from navarch.object_types import ObjectKey

@@ -173,14 +173,23 @@ class _Search:
         return np.where(self.at_hand, self.session.nodes.future_idle, 0)
 
     @cached_property
+    def gpu_dims(self) -> list[int]:
+        names = self.session.snapshot.resource_names
+        return [names.index(name) for name in GPU_RESOURCES if name in names]
+
+    @cached_property
+    def whole_gpus(self) -> FloatArray:
+        """(N,): GPUs on the nodes at hand that no pod shares."""
+        found: FloatArray = self.free[self.gpu_dims].sum(axis=0) / 1000
+        return found
+
+    @cached_property
     def free_gpus(self) -> FloatArray:
         """(N,): GPUs on the nodes at hand; free parts of shared ones count where only parts are asked for."""
-        names, devices = self.session.snapshot.resource_names, self.session.devices
-        dims = [names.index(name) for name in GPU_RESOURCES if name in names]
-        whole: FloatArray = self.free[dims].sum(axis=0) / 1000
+        devices = self.session.devices
         most = self.shared.max(initial=0.0)
-        if devices is None or not 0 < most < 1 or self.requests[:, dims].any():
-            return whole
+        if devices is None or not 0 < most < 1 or self.requests[:, self.gpu_dims].any():
+            return self.whole_gpus
         return np.where(self.at_hand, devices.idle_parts() + devices.releasing_parts(), 0.0)
 
     @cached_property
@@ -213,10 +222,10 @@ class _Search:
         for dim in np.flatnonzero(total).tolist():
             if dim != PODS:
                 out = np.maximum(out, _ratio(float(total[dim]), sums[dim]))
-        gpus = float(self.shared.sum())
-        if gpus:
-            free = self.tree.sums(np.round(self.free_gpus * 1000).astype(np.int64)) / 1000
-            out = np.maximum(out, _ratio(gpus, free))
+        if self.shared.any():
+            gpus = float(self.shared.sum()) + float(total[self.gpu_dims].sum()) / 1000
+            free = self.free_gpus if self.session.semantics.free_parts_count_in_domains else self.whole_gpus
+            out = np.maximum(out, _ratio(gpus, self.tree.sums(np.round(free * 1000).astype(np.int64)) / 1000))
         return out
 
     @cached_property

@@ -22,7 +22,7 @@ from navarch.ingest.ingest import Ingest
 from navarch.kube.client import Client
 from navarch.kube.resources import PODS, Resource
 from navarch.kube.watch.decoding import Metadata
-from navarch.kube.watch.informer import Patience
+from navarch.kube.watch.patience import Patience
 from navarch.live.cache.informers import Informers
 from navarch.model.cluster import Cluster
 from navarch.object_types import ObjectKey

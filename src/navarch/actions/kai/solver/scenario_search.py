@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from navarch.actions.kai.solver.domain_capacity import DomainCapacity
 from navarch.actions.kai.solver.node_bound import SingleNodeBound
 from navarch.actions.kai.solver.resource_bound import ResourceBound
 from navarch.actions.kai.solver.scenario_trial import ProvenScenario, ScenarioTrial, with_nodes
@@ -105,14 +106,14 @@ class ScenarioSearch:
             if found is None:
                 too_many = size
             else:
-                if size == len(chunk) and self._is_final(found, chunk, feasible):
+                if size == len(chunk) and self._is_final(job, found, chunk, feasible):
                     return found
                 found.statement.discard()
                 recorded, done = found.victims, size
             size = (done + too_many) // 2 if too_many <= len(chunk) else min(2 * size, len(chunk))
         return self._probe(job, chunk, feasible, recorded, generator) if done else None
 
-    def _is_final(self, found: ProvenScenario, chunk: list[int], feasible: BoolArray) -> bool:
+    def _is_final(self, job: Job, found: ProvenScenario, chunk: list[int], feasible: BoolArray) -> bool:
         """Whether the last probe would repeat exactly this one: it starts with its recorded victims if they pass the tests."""
         devices = self.session.devices
         assert devices is not None
@@ -126,7 +127,8 @@ class ScenarioSearch:
         for task, node in found.came_from.items():
             free[node] += devices.gpus_of(self.session.class_of(task), int(devices.memory[node]))
         nodes = with_nodes(feasible, found.came_from.values())
-        probe = Probe(self.session, chunk, nodes, (), ResourceBound(self.session, ()))
+        domains = DomainCapacity(self.session, self._part_of(job, chunk).tree)
+        probe = Probe(self.session, chunk, nodes, (), ResourceBound(self.session, ()), domains)
         return probe.could_fit(free, np.zeros(len(free), dtype=bool))
 
     def _with_nodes(self, feasible: BoolArray, victims: Victims) -> BoolArray:
@@ -135,12 +137,13 @@ class ScenarioSearch:
 
     def _probe(self, job: Job, tasks: list[int], feasible: BoolArray, recorded: Victims, generator: str) -> ProvenScenario | None:
         session = self.session
-        part = PartialJob(job, job.tree.holding([*job.tree.active, *tasks]))
+        part = self._part_of(job, tasks)
         named = _named(recorded)
         settled = frozenset(named)
         bound = ResourceBound(session, () if self.exhaustive else tasks, without_repeats(recorded), all_return=self.all_return)
         nodes = self._with_nodes(feasible, recorded)
-        probe = Probe(session, tasks, nodes, recorded, bound, exhaustive=self.exhaustive, spend=self._spend)
+        domains = DomainCapacity(session, part.tree)
+        probe = Probe(session, tasks, nodes, recorded, bound, domains, exhaustive=self.exhaustive, spend=self._spend)
         asked = self.exhaustive
         ordered = batches(session, self.pool, settled) if self.exhaustive else self.ordered.without(recorded)
         for chosen in GENERATORS[generator](probe, ordered):
@@ -160,6 +163,10 @@ class ScenarioSearch:
                 if not self._rules_may_allow(tasks) or (generator == NODE_BY_NODE and self._node_bound.excludes_all(bound)):
                     return None
         return None
+
+    def _part_of(self, job: Job, tasks: list[int]) -> PartialJob:
+        """The job with these tasks and those that have a node."""
+        return PartialJob(job, job.tree.holding([*job.tree.active, *tasks]))
 
     @property
     def _node_bound(self) -> SingleNodeBound:

@@ -15,6 +15,7 @@ from itertools import islice
 
 import numpy as np
 
+from navarch.actions.kai.solver.domain_capacity import DomainCapacity
 from navarch.actions.kai.solver.resource_bound import ResourceBound
 from navarch.actions.kai.solver.scenario_trial import trials_leave_traces
 from navarch.actions.kai.solver.victim_queue import Batch, Victims, without_repeats
@@ -37,6 +38,7 @@ class Probe:
         feasible: BoolArray,
         recorded: Sequence[Batch],
         bound: ResourceBound,
+        domains: DomainCapacity,
         *,
         exhaustive: bool = False,
         spend: Callable[[int], None] = lambda steps: None,
@@ -46,6 +48,7 @@ class Probe:
         self.spend = spend
         self.session = session
         self.bound = bound
+        self.domains = domains
         self.tasks = tasks
         self.feasible = feasible
         self.recorded = list(recorded)
@@ -91,9 +94,10 @@ class Probe:
         return known
 
     def could_fit(self, free: FloatArray, victims: BoolArray) -> bool:
-        """Whether the GPUs of the tasks fit the nodes after the evictions, and each node selector matches a usable node."""
+        """Whether the GPUs of the tasks fit the nodes and required domains after the evictions, and each node selector matches a
+        usable node."""
         here = self.feasible | victims
-        if not all((mask & here).any() for mask in self.demands):
+        if not all((mask & here).any() for mask in self.demands) or not self.domains.could_hold(free):
             return False
         if not self.counts_gpus:
             return True
@@ -213,7 +217,7 @@ class TakenVictims:
             if not self._demanded:
                 here = probe.feasible | self.on_nodes
                 self._demanded = all((mask & here).any() for mask in probe.demands)
-            fits = self._demanded and self._slots >= len(probe.wanted)
+            fits = self._demanded and self._slots >= len(probe.wanted) and probe.domains.could_hold(self._free)
         return fits and self.room.admits()
 
 
