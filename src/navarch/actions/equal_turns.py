@@ -14,13 +14,14 @@ job stays ready, and an overused queue stays overused.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from navarch.actions.job_queues import JobHeap, Turns
+from navarch.actions.job_queues import Entry, JobHeap, Turns
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.mixed_run import MixedRuns
-from navarch.engine.points.protocols import Allocatable, JobOrder, JobReady, JobTurn, MovingTaskOrder, Overused
+from navarch.engine.points.protocols import Allocatable, JobMissing, JobOrder, JobReady, JobTurn, MovingTaskOrder, Overused
 from navarch.engine.session import Session
 
 _MOST = 1 << 10
@@ -41,8 +42,22 @@ def may_take_turns_together(session: Session) -> bool:
         return False
     if any(plugin.asked_servers(plugin.given) for plugin in session.plugins):
         return False  # a server outside hears of every placement in its turn, and of none that is only tried
-    asked: list[Any] = [*session.implementing(JobOrder), *session.implementing(JobReady), *session.implementing(Overused)]
-    return all(plugin.turns_in_one_step for plugin in asked)
+    points: list[type[Any]] = [JobOrder, JobReady, JobMissing, Overused]
+    return all(plugin.turns_in_one_step for point in points for plugin in session.implementing(point))
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """The next tasks of a job that returns for one task a turn."""
+
+    job: Job
+    tasks: list[int]
+    """The next one is the last."""
+    task: TaskClass
+    alike: int
+    """How many of the next tasks are of this class."""
+    ready: bool = False
+    """It had a turn, and was ready after it."""
 
 
 class EqualTurns:
@@ -61,6 +76,8 @@ class EqualTurns:
         self._unmixed = 0
         """Rounds until classes are mixed again, after runs that were not worth it."""
         self._pause_mixing = 1
+        self._known: dict[int, _Waiting] = {}
+        """Job row -> its next tasks, until it has a plain turn."""
         self._steps: dict[int, tuple[float, ...]] = {}
         """Class -> by how much the key of a job rose with a task of the class, the last time."""
         self._mixing: dict[int, bool] = {}
@@ -71,20 +88,25 @@ class EqualTurns:
     def take(self, job: Job, others: JobHeap) -> bool:
         """Take turns of this job, the first of its queue, and of those behind it. False: nothing was done, and the job needs a plain
         turn."""
-        session = self._session
+        done = self._take(job, others)
+        if not done:
+            self._known.pop(job.row, None)
+        return done
+
+    def _take(self, job: Job, others: JobHeap) -> bool:
         if self._plain_turns:
             self._plain_turns -= 1
             return False
-        if not self._turns.is_last() or session.job_missing(job) != 1:
+        if not self._turns.is_last():
             return False
         if not len(others) and len(self._tasks_of(job)) < 2:
             return False  # one turn is all there is
-        task = self._next_class(job)
-        if task is None or not self._may_run(task):
+        waiting = self._known.get(job.row) or self._look(job)
+        if waiting is None or not self._may_run(waiting.task):
             return False
         if self._stays_first or not len(others):
-            return self._repeat(job, others, task)
-        return self._go_round(job, others, task)
+            return self._repeat(job, others, waiting.task)
+        return self._go_round(waiting, others)
 
     def _may_run(self, task: TaskClass) -> bool:
         """Whether tasks of the class can be placed in a run."""
@@ -97,76 +119,82 @@ class EqualTurns:
             found = self._mixing[task.number] = self._mixed and self._session.view(task).can_mix()
         return found
 
-    def _next_class(self, job: Job) -> TaskClass | None:
-        """The class of the next task; None if its turn may be more than one plain step: it has parts, a nominated node, or tasks that
-        were refused before."""
-        spec = job.spec
-        if spec.sub_groups or spec.topology is not None or job.fit_errors:
+    def _look(self, job: Job) -> _Waiting | None:
+        """The next tasks of a job. None: its turn may be more than one plain step, because it needs more tasks, or has parts, a
+        nominated node, or tasks that were refused before."""
+        session, spec = self._session, job.spec
+        if session.job_missing(job) != 1 or spec.sub_groups or spec.topology is not None or job.fit_errors:
             return None
         tasks = self._tasks_of(job)
-        return None if not tasks or self._session.task(tasks[-1]).nominated_node else self._session.class_of(tasks[-1])
+        nominated = session.snapshot.tasks.nominated
+        if not tasks or nominated[tasks[-1]]:
+            return None
+        task, alike = session.class_of(tasks[-1]), len(tasks)
+        if nominated[tasks].any() or not session.share_class(tasks):
+            differs = (n for n, row in enumerate(reversed(tasks)) if nominated[row] or session.class_of(row) is not task)
+            alike = next(differs, alike)
+        found = self._known[job.row] = _Waiting(job, tasks, task, alike)
+        return found
 
-    def _go_round(self, first: Job, others: JobHeap, task: TaskClass) -> bool:
+    def _go_round(self, first: _Waiting, others: JobHeap) -> bool:
         """The first job and those behind it, one task each, up to the place to which one of them is expected to fall. Their tasks are
         of one class, or of classes that mix."""
         session = self._session
-        entries, classes, asked = [(others.popped, first)], [task], {task.number}
-        mixes = not self._unmixed and self._may_mix(task)
-        self._unmixed = max(self._unmixed - 1, 0)
-        falls_to = self._expected(task, others.popped)
-        while len(entries) < self._most and (best := others.peek()) is not None:
-            key, job = best
-            if key[:_TIE_BREAK] >= falls_to and key[:_TIE_BREAK] != entries[0][0][:_TIE_BREAK]:
-                break
-            if session.job_missing(job) != 1 or (kind := self._next_class(job)) is None:
-                break
-            if kind.number not in asked:
-                if not (mixes and self._may_mix(kind) and self._may_run(kind)):
-                    break
-                asked.add(kind.number)
-            others.pop()
-            if kind is not classes[-1] or key[:_TIE_BREAK] != entries[-1][0][:_TIE_BREAK]:
-                falls_to = min(falls_to, self._expected(kind, key))
-            entries.append(best)
-            classes.append(kind)
-        if len(entries) == 1:
+        behind = others.pop_first(self._most - 1)
+        entries = [(others.popped, first.job), *behind]
+        waiting = self._in_one_run(first, entries)
+        if len(waiting) == 1:
+            others.push_all(behind)
             return self._alone()
-        mixed = len(asked) > 1 and self._room_for_all(first, classes)
-        nodes = self._runs.choose([session.view(kind) for kind in classes]) if mixed else self._choose_run(first, classes)
+        classes = [each.task for each in waiting]
+        kinds = {task.number for task in classes}
+        mixed = len(kinds) > 1 and self._room_for_all(first.job, classes)
+        nodes = self._runs.choose([session.view(kind) for kind in classes]) if mixed else self._choose_run(first.job, classes)
         if mixed:
-            self._weigh(len(nodes), len(entries), len(asked))
-        jobs = [job for _, job in entries[: len(nodes)]]
-        statement, undone = session.statement(), [job.last_undone.copy() for job in jobs]
-        lists = [self._tasks_of(job) for job in jobs]
-        placing = [tasks[-1] for tasks in lists]
-        keys: list[Any] = []
-        if nodes and not statement.allocate_each(jobs, placing, nodes, classes[: len(jobs)]):
-            keys = self._keys_in_order(entries, jobs, lists)
-            statement.roll_back(len(keys))
-            if not self._holds(jobs[: len(keys)]):
+            self._weigh(len(nodes), len(waiting), len(kinds))
+        asked, waiting = len(waiting), waiting[: len(nodes)]
+        jobs = [each.job for each in waiting]
+        statement, keys = session.statement(), list[Any]()
+        if nodes and not statement.allocate_each(jobs, [each.tasks[-1] for each in waiting], nodes, classes[: len(jobs)]):
+            keys = self._keys_in_order(entries, jobs, waiting)
+            statement.keep_each(len(keys))
+            if not self._holds(waiting[: len(keys)]):
                 keys.clear()
-        statement.roll_back(len(keys))
-        for job, before in list(zip(jobs, undone))[len(keys) :]:
-            job.last_undone = before
-        for key, job in entries[max(len(keys), 1) :]:
-            others.push_with(key, job)
+                statement.keep_each(0)
         if not keys:
-            return self._failed(len(entries))
+            others.push_all(behind)
+            return self._failed(asked)
         statement.commit()
         if mixed:
             self._runs.placed(nodes[: len(keys)])
-        rose: dict[int, int] = {}
-        """Class -> a turn with a task of the class."""
-        for number, (job, key, tasks) in enumerate(zip(jobs, keys, lists)):
-            session.tried[job.key] = None
-            tasks.pop()
-            if tasks:
-                others.push_with(key, job)
-                rose[classes[number].number] = number
-        for kind_number, number in rose.items():
-            self._steps[kind_number] = _difference(entries[number][0][:_TIE_BREAK], keys[number][:_TIE_BREAK])
+        self._learn_steps(entries, keys, classes)
+        moved = [(key, each.job) for key, each in zip(keys, waiting) if self._took_turn(each)]
+        others.push_all([*moved, *entries[len(keys) :]])
         self._stays_first = len(keys) == 1 and len(jobs) > 1
         return self._succeeded(len(keys))
+
+    def _in_one_run(self, first: _Waiting, entries: Sequence[Entry]) -> list[_Waiting]:
+        """The jobs at the front that may have a turn in one run."""
+        waiting, last = [first], first.task
+        mixes, asked = not self._unmixed and self._may_mix(last), {last.number}
+        self._unmixed = max(self._unmixed - 1, 0)
+        falls_to = self._expected(last, entries[0][0])
+        for key, job in entries[1:]:
+            if key > falls_to and key[:_TIE_BREAK] != entries[0][0][:_TIE_BREAK]:
+                break
+            found = self._known.get(job.row) or self._look(job)
+            if found is None:
+                break
+            task = found.task
+            if task is not last:
+                if task.number not in asked:
+                    if not (mixes and self._may_mix(task) and self._may_run(task)):
+                        break
+                    asked.add(task.number)
+                    falls_to = min(falls_to, self._expected(task, key))  # jobs behind with such tasks fall no less
+                last = task
+            waiting.append(found)
+        return waiting
 
     def _expected(self, task: TaskClass, key: Any) -> tuple[Any, ...]:
         """Where the job with this key is expected to fall with one more task: the parts of its key. Just behind jobs with the same
@@ -175,19 +203,33 @@ class EqualTurns:
         step = self._steps.get(task.number, ())
         return tuple(part + more for part, more in zip(parts, step)) if len(step) == len(parts) else parts
 
-    def _keys_in_order(self, entries: Sequence[tuple[Any, Job]], jobs: Sequence[Job], lists: Sequence[list[int]]) -> list[Any]:
+    def _keys_in_order(self, entries: Sequence[Entry], jobs: Sequence[Job], waiting: Sequence[_Waiting]) -> list[Any]:
         """The keys of the jobs after their turns, as far as plain turns would have had them in this order: until a job that had its
         turn comes before the next one again."""
-        keys: list[Any] = []
+        keys: list[Any] = self._session.job_orders(jobs)
         lowest: Any = None
-        for (before, _), job, tasks in zip(entries, jobs, lists):
-            if lowest is not None and lowest < before:
-                break
-            key: Any = self._session.job_order(job)
-            keys.append(key)
-            if len(tasks) > 1 and (lowest is None or key < lowest):
+        for number, (entry, key, each) in enumerate(zip(entries, keys, waiting)):
+            if lowest is not None and lowest < entry[0]:
+                return keys[:number]
+            if len(each.tasks) > 1 and (lowest is None or key < lowest):
                 lowest = key
         return keys
+
+    def _learn_steps(self, entries: Sequence[Entry], keys: Sequence[Any], classes: Sequence[TaskClass]) -> None:
+        last = {task.number: number for number, task in enumerate(classes[: len(keys)])}
+        for kind, number in last.items():
+            self._steps[kind] = _difference(entries[number][0][:_TIE_BREAK], keys[number][:_TIE_BREAK])
+
+    def _took_turn(self, waiting: _Waiting) -> bool:
+        """Count a turn of a job. False: nothing is left of it."""
+        if not waiting.ready:
+            waiting.ready = True
+            self._session.tried[waiting.job.key] = None
+        waiting.tasks.pop()
+        waiting.alike -= 1
+        if not waiting.alike:
+            del self._known[waiting.job.row]
+        return bool(waiting.tasks)
 
     def _repeat(self, job: Job, others: JobHeap, task: TaskClass) -> bool:
         """Several tasks of a ready job that is first again after each of them."""
@@ -199,9 +241,11 @@ class EqualTurns:
             chosen.append(row)
         if len(chosen) == 1 or not session.job_ready(job):
             return False
+        self._known.pop(job.row, None)
         nodes = self._choose(job, task, len(chosen))
         statement, undone = session.statement(), job.last_undone.copy()
-        if nodes and not statement.allocate(job, chosen[: len(nodes)], nodes, task) and self._holds([job]):
+        placed = bool(nodes) and not statement.allocate(job, chosen[: len(nodes)], nodes, task)
+        if placed and session.overused(job.queue) is None and session.job_ready(job):
             key, best = session.job_order(job), others.peek()
             if best is None or key < best[0]:
                 statement.commit()
@@ -236,9 +280,10 @@ class EqualTurns:
         alike = next((number for number, task in enumerate(classes) if task is not classes[0]), len(classes))
         return self._choose(first, classes[0], alike)
 
-    def _holds(self, jobs: Sequence[Job]) -> bool:
+    def _holds(self, waiting: Sequence[_Waiting]) -> bool:
         """Whether each job is ready after its turn, and the queue may go on after the last one."""
-        return self._session.overused(jobs[0].queue) is None and all(map(self._session.job_ready, jobs))
+        session = self._session
+        return session.overused(waiting[0].job.queue) is None and all(each.ready or session.job_ready(each.job) for each in waiting)
 
     def _weigh(self, sure: int, asked: int, classes: int) -> None:
         """Mix no classes for a while where runs over them end early: each class is asked once a run, however short the run is."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -27,6 +27,12 @@ PREDICATE_ERROR_CACHE = Argument(
     "predicateErrorCacheEnable", "bool", True, "filters answer from current figures, so no refusal is cached", has_effect=False
 )
 """Volcano's switch for reusing, within an action, the refusal that a node gave to another task of the same role."""
+
+
+Entry = tuple[Any, Job]
+"""A job with its key."""
+_MANY = 8
+"""Where one in so many jobs is moved, sorting all of them is quicker than moving one after the other."""
 
 
 class QueueHeap:
@@ -50,7 +56,7 @@ class JobHeap:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._heap: list[tuple[Any, Job]] = []
+        self._heap: list[Entry] = []
         self.popped: Any = ()
         """The key of the job that was popped last."""
 
@@ -66,6 +72,23 @@ class JobHeap:
             return None
         self.popped, job = heapq.heappop(self._heap)
         return job
+
+    def pop_first(self, count: int) -> list[Entry]:
+        """The first `count` jobs with their keys, in order."""
+        if count * _MANY < len(self._heap):
+            return [heapq.heappop(self._heap) for _ in range(count)]
+        self._heap.sort()  # quick, because it is nearly sorted; and a sorted list is a heap
+        first, self._heap = self._heap[:count], self._heap[count:]
+        return first
+
+    def push_all(self, entries: Sequence[Entry]) -> None:
+        """Push jobs whose keys are known."""
+        if len(entries) * _MANY < len(self._heap):
+            for entry in entries:
+                heapq.heappush(self._heap, entry)
+        else:
+            self._heap += entries
+            self._heap.sort()
 
     def refuse(self, reason: Reason) -> None:
         """Remove all jobs and give them the reason."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 PENDING, PIPELINED = int(TaskStatus.PENDING), int(TaskStatus.PIPELINED)
+_HOLDS: tuple[int, ...] = tuple(int(held) for held in IS_ALLOCATED)
+"""Status -> 1 if a task in it counts as allocated."""
 _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
 
 
@@ -195,7 +197,7 @@ class Job:
         self.counts[before] -= count
         self.counts[after] += count
         self.version += 1
-        change = int(IS_ALLOCATED[after]) - int(IS_ALLOCATED[before])
+        change = _HOLDS[after] - _HOLDS[before]
         if change:
             self.allocated += change * count * request
         if best_effort:

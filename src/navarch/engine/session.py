@@ -25,7 +25,7 @@ from navarch.engine.placement.shared_devices import SharedDevices
 from navarch.engine.placement.tasks_by_node import TasksByNode
 from navarch.engine.points.conversation import Conversation
 from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
-from navarch.engine.points.protocols import AllocateEvents, Change, NodeFilters, NodeScorers, Purpose
+from navarch.engine.points.protocols import AllocateEvents, Change, EachChange, NodeFilters, NodeScorers, Purpose
 from navarch.engine.points.runner import PluginRunner
 from navarch.engine.policy.values import Policy
 from navarch.engine.queue import Queue
@@ -452,6 +452,17 @@ class Session(PluginRunner):
         for plugin in self.implementing(AllocateEvents):
             plugin.on_allocate(change)
 
+    def notify_each(self, change: EachChange) -> None:
+        changes: list[Change] = []
+        listeners: list[Any] = [*self._listeners, *self.implementing(AllocateEvents)]
+        for listener in listeners:
+            if _takes_each(type(listener)):
+                listener.on_allocate_each(change)
+                continue
+            changes = changes or change.changes()
+            for one in changes:
+                (listener.on_deallocate if change.undone else listener.on_allocate)(one)
+
     def notify_deallocate(self, change: Change) -> None:
         for listener in self._listeners:
             listener.on_deallocate(change)
@@ -561,6 +572,19 @@ def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
 
 def _key(job: Job) -> str:
     return job.key
+
+
+_together: dict[type, bool] = {}
+
+
+def _takes_each(kind: type) -> bool:
+    """Whether the class, or the nearest base that listens to placements, takes those of many jobs in one step. Cached."""
+    found = _together.get(kind)
+    if found is None:
+        methods = {"on_allocate", "on_deallocate", "on_allocate_each"}
+        nearest = next((methods & vars(base).keys() for base in kind.__mro__ if methods & vars(base).keys()), set[str]())
+        found = _together[kind] = "on_allocate_each" in nearest
+    return found
 
 
 _hearing: dict[type, tuple[bool, bool]] = {}

@@ -17,6 +17,7 @@ import numpy as np
 from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.placement.placed_each import PlacedEach
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.points.gang_protocols import EvictedAgain
 from navarch.engine.points.protocols import Change
@@ -72,9 +73,10 @@ class Statement:
         self.action = action or session.action
         self.operations: list[Operation] = []
         self._evictions: dict[int, Operation] = {}
+        self._each: PlacedEach | None = None
 
     def __len__(self) -> int:
-        return len(self.operations)
+        return len(self.operations) + (0 if self._each is None else len(self._each))
 
     # what an attempt may do
 
@@ -89,29 +91,21 @@ class Statement:
     def allocate_each(
         self, jobs: Sequence[Job], tasks: Sequence[int], nodes: Sequence[int], classes: Sequence[TaskClass]
     ) -> Mapping[int, Reason]:
-        """As `allocate` for one task of each of several jobs, `tasks[i]` of `jobs[i]`, in this order. The figures of nodes move once
-        a class."""
-        session, start = self.session, self.save_point()
-        where = np.array(nodes, dtype=np.intp)
-        kinds = {task.number: task for task in classes}
-        numbers = np.array([task.number for task in classes])
-        for number, task in kinds.items():
-            rows, counts = np.unique(where if len(kinds) == 1 else where[numbers == number], return_counts=True)
-            session.nodes.place(rows, counts, task.request, task.footprint, 1, pipelined=False)
-        moved = list(tasks)
-        session.status[moved] = ALLOCATED
-        session.node[moved] = where
-        session.residents_changed(tasks, nodes, joined=True)
-        for i, (job, row, node, task) in enumerate(zip(jobs, tasks, nodes, classes)):
-            operation = Operation(ALLOCATED, PENDING, job, [row], [node], task, where[i : i + 1], _ONE)
-            self.operations.append(operation)
-            job.shift(PENDING, ALLOCATED, 1, task.charge, task.best_effort)
-            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.charge))
+        """As `allocate` for one task of each of several jobs of one queue, `tasks[i]` of `jobs[i]`, in this order. They are one entry
+        of the log (`placement/placed_each.py`)."""
+        assert not self.operations and self._each is None, "such a statement holds nothing else"
+        session = self.session
+        self._each = PlacedEach(session, jobs, tasks, nodes, classes)
         if not session.vetoed:
             return _NOTHING
         vetoed, session.vetoed = session.vetoed, {}
-        self.roll_back(start)
+        self.keep_each(0)
         return vetoed
+
+    def keep_each(self, count: int) -> None:
+        """Take back what `allocate_each` placed, all but the first `count` tasks, as if the others had never been tried."""
+        if self._each is not None:
+            self._each.keep(count)
 
     def pipeline(
         self,
@@ -220,10 +214,14 @@ class Statement:
         self._undo(operation)
 
     def discard(self) -> None:
+        self.keep_each(0)
         self.roll_back(0)
 
     def commit(self) -> None:
         """Add all operations to the session's record, in order. The session keeps the state; the statement is empty then."""
+        if self._each is not None:
+            self._each.record()
+            self._each = None
         evicted = sum(1 for operation in self.operations if operation.kind == RELEASING and not operation.void)
         for operation in self.operations:
             if not operation.void and operation.restores is None:

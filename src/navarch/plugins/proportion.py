@@ -20,7 +20,7 @@ import numpy as np
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change, Vote
+from navarch.engine.points.protocols import Change, EachChange, Vote
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
@@ -180,6 +180,11 @@ class Proportion(Plugin):
     def on_deallocate(self, change: Change) -> None:
         number = change.job.queue.number
         self.ledger.deallocate((number,), change)
+        self._share[number] = None
+
+    def on_allocate_each(self, change: EachChange) -> None:
+        number = change.jobs[0].queue.number
+        (self.ledger.deallocate if change.undone else self.ledger.allocate)((number,), change)
         self._share[number] = None
 
 

@@ -85,3 +85,20 @@ def test_queues_come_by_age_and_name_and_may_come_back() -> None:
     heap.push(first)
     assert [q.name for _ in range(3) if (q := heap.pop())] == ["default", "a", "b"]
     assert heap.pop() is None
+
+
+@pytest.mark.parametrize("count", [1, 12, 40])
+def test_the_first_jobs_come_in_order_and_go_back(count: int) -> None:
+    cluster = with_nodes(("n", {"cpu": 1}))
+    for number in range(40):
+        cluster.put_job(JobSpec(f"ns/j{number:02d}", "default", priority=number * 7 % 40))
+    session = open_session(cluster, Priority)
+    heap = JobHeap(session)
+    for job in session.all_jobs():
+        heap.push(job)
+    first = heap.pop_first(count)
+    assert [-job.priority for _, job in first] == [*range(-39, -39 + count)]
+    assert len(heap) == 40 - count
+    heap.push_all(first[::-1])
+    found = [heap.pop() for _ in range(40)]
+    assert [job.priority for job in found if job is not None] == [*range(39, -1, -1)]

@@ -7,7 +7,7 @@ from tests.worlds.small_cluster import add_job, job_in, open_session, row_in, sh
 
 from navarch.actions.kai.solver.victim_queue import counted_active
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change
+from navarch.engine.points.protocols import Change, EachChange
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 
@@ -32,11 +32,11 @@ def forget() -> None:
     told.clear()
 
 
-def world() -> Session:
+def world(listener: type[Plugin] = Listener) -> Session:
     cluster = with_nodes(("a", {"cpu": 8}), ("b", {"cpu": 8}))
     add_job(cluster, "run", [shape(cpu=2)] * 2, node="a")
     add_job(cluster, "wait", [shape(cpu=1)] * 3)
-    return open_session(cluster, Listener)
+    return open_session(cluster, listener)
 
 
 def rows(session: Session, *uids: str) -> list[int]:
@@ -69,6 +69,52 @@ def test_one_task_of_each_job_moves_and_is_taken_back_job_by_job() -> None:
     assert session.nodes.used[0].tolist() == [4000, 0]
     assert [session.status[t] for t in tasks] == [TaskStatus.PENDING] * 2
     assert told[2:] == [("-", ["wait-1"], False, True), ("-", ["wait-0"], False, True)]
+
+
+def test_the_end_of_a_run_is_taken_back_without_a_trace() -> None:
+    session = world()
+    wait, statement = job_in(session, "wait"), session.statement()
+    tasks = rows(session, "wait-0", "wait-1", "wait-2")
+    statement.allocate_each([wait] * 3, tasks, [0, 1, 1], [session.class_of(tasks[0])] * 3)
+    statement.keep_each(1)
+    assert len(statement) == 1
+    assert session.nodes.used[0].tolist() == [5000, 0]
+    assert session.status[tasks].tolist() == [TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PENDING]
+    assert session.node[tasks].tolist() == [0, -1, -1]
+    assert not wait.last_undone
+    statement.commit()
+    assert [(bind.uid, bind.node) for bind in session.record.binds] == [("wait-0", "a")]
+    assert wait.counts[TaskStatus.BINDING] == 1
+    assert session.bound.tolist() == [1, 0]
+
+
+class RunListener(Listener):
+    name = "run-listener"
+
+    def on_allocate_each(self, change: EachChange) -> None:
+        told.append(("-" if change.undone else "+", [self.session.task(t).uid for t in change.tasks], False, change.undone))
+
+
+class OwnListener(RunListener):
+    name = "own-listener"
+
+    def on_allocate(self, change: Change) -> None:
+        self._note("*", change)
+
+
+def test_a_plugin_may_take_the_placements_of_a_run_together() -> None:
+    session = world(RunListener)
+    wait, statement, tasks = job_in(session, "wait"), session.statement(), rows(session, "wait-0", "wait-1")
+    statement.allocate_each([wait, wait], tasks, [1, 1], [session.class_of(tasks[0])] * 2)
+    statement.discard()
+    assert told == [("+", ["wait-0", "wait-1"], False, False), ("-", ["wait-0", "wait-1"], False, True)]
+
+
+def test_a_subclass_with_a_rule_of_its_own_gets_them_one_by_one() -> None:
+    session = world(OwnListener)
+    wait, statement, tasks = job_in(session, "wait"), session.statement(), rows(session, "wait-0", "wait-1")
+    statement.allocate_each([wait, wait], tasks, [1, 1], [session.class_of(tasks[0])] * 2)
+    assert told == [("*", ["wait-0"], False, False), ("*", ["wait-1"], False, False)]
 
 
 def test_nothing_is_decided_before_the_commit() -> None:

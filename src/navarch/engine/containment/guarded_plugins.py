@@ -87,7 +87,7 @@ REFUSALS: dict[str, Refusing] = {
 }
 """Method of a point -> the answer that refuses."""
 OPENING = ("open", "after_open")
-NEWS = ("on_allocate", "on_deallocate", "job_enqueued", "turn_failed", "search_started", "on_evicted_again")
+NEWS = ("on_allocate", "on_deallocate", "on_allocate_each", "job_enqueued", "turn_failed", "search_started", "on_evicted_again")
 """Methods that tell a plugin what happens: after a failure there it does not know what it has to know."""
 GUARDED_POINTS = frozenset(
     [

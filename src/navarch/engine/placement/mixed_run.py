@@ -28,43 +28,76 @@ _AHEAD = 48
 """Nodes of a class whose totals with one more task are computed before a run, at most."""
 _LOOKS = 8
 """Runs that look ahead after a wrong guess."""
+_BLIND, _SEEN = 16, 4
+"""So many runs guess by moves alone after one in which fewer than one state in so many was known."""
 _KEPT = 1 << 14
 """Figures of nodes whose totals are kept; then they are forgotten."""
 
 
 class Experience:
-    """What the runs of a session have shown about totals."""
+    """What the runs of a session have shown about totals. Nodes with equal figures are in one state, which has a number."""
 
     def __init__(self) -> None:
         self._moves: dict[tuple[int, int], float] = {}
         """(class that is asked, class of the task) -> by how much the total of a node moved with the task."""
         self._columns: dict[int, int] = {}
-        self._totals: dict[bytes, FloatArray] = {}
-        """Figures of a node -> its total for each class, by the column of the class; not a number: not asked."""
+        """Class -> its column in the table."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        """Figures of a node -> its state."""
+        self._figures: list[tuple[bytes, IntArray]] = []
+        """State -> the size of the node, and what is left of it."""
+        self._after: dict[tuple[int, int], int] = {}
+        """(state, class) -> the state with one more task of the class."""
+        self._table: FloatArray = np.full((64, max(len(self._columns), 1)), np.nan)
+        """(states, columns): totals; not a number: not asked."""
+
+    def begin(self) -> None:
+        """A run begins. The states of earlier runs are forgotten where there are too many."""
+        if len(self._figures) > _KEPT:
+            self._forget()
 
     def moves(self, numbers: Sequence[int], kind: int) -> FloatArray:
         """By how much totals are expected to move with a task of this class."""
         return np.array([self._moves.get((asked, kind), 0.0) for asked in numbers])
 
     def columns(self, numbers: Sequence[int]) -> Rows:
-        return np.array([self._columns.setdefault(number, len(self._columns)) for number in numbers], dtype=np.intp)
+        """The columns of these classes in the table, which has them afterwards."""
+        found = [self._columns.setdefault(number, len(self._columns)) for number in numbers]
+        self._grow(len(self._figures), len(self._columns))
+        return np.array(found, dtype=np.intp)
 
-    def totals(self, figures: bytes, columns: Rows, width: int) -> FloatArray | None:
-        """Totals of a node with these figures for the classes of these columns, all below `width`; None unless all are known."""
-        table = self._totals.get(figures)
-        if table is None or len(table) < width:
-            return None
-        known = table[columns]
+    def state(self, size: bytes, left: IntArray) -> int:
+        """The state of a node of this size with so much left."""
+        figures = size + left.tobytes()
+        found = self._numbers.get(figures)
+        if found is None:
+            found = self._numbers[figures] = len(self._figures)
+            self._figures.append((size, left))
+            self._grow(len(self._figures), len(self._columns))
+        return found
+
+    def after(self, state: int, kind: int, request: IntArray) -> int:
+        """The state of a node with one more task of the class."""
+        found = self._after.get((state, kind))
+        if found is None:
+            size, left = self._figures[state]
+            found = self._after[state, kind] = self.state(size, left - request)
+        return found
+
+    def left(self, state: int) -> IntArray:
+        return self._figures[state][1]
+
+    def totals(self, state: int, columns: Rows) -> FloatArray | None:
+        """Totals of a node in this state for the classes of these columns; None unless all are known."""
+        known: FloatArray = self._table[state, columns]
         return None if math.isnan(known.max()) else known
 
-    def keep(self, figures: Sequence[bytes], numbers: Sequence[int], totals: FloatArray) -> None:
-        """`totals`: (classes, figures)."""
-        if len(self._totals) > _KEPT:
-            self._totals.clear()
-        columns = self.columns(numbers)
-        table = np.full((totals.shape[1], len(self._columns)), np.nan)
-        table[:, columns] = totals.T
-        self._totals.update(zip(figures, table))
+    def keep(self, states: Sequence[int], columns: Rows, totals: FloatArray) -> None:
+        """`totals`: (classes, states)."""
+        self._table[np.array(states, dtype=np.intp)[:, None], columns] = totals.T
 
     def learn(self, asked: int, changes: FloatArray, at_kind: Mapping[int, Rows]) -> None:
         """Keep the last change of the totals of a class with a task of each class."""
@@ -72,6 +105,13 @@ class Experience:
             moved = at[np.isfinite(changes[at])]
             if len(moved):
                 self._moves[asked, kind] = float(changes[moved[-1]])
+
+    def _grow(self, states: int, columns: int) -> None:
+        height, width = self._table.shape
+        if states > height or columns > width:
+            table = np.full((max(2 * height, states) if states > height else height, max(columns, width)), np.nan)
+            table[:height, :width] = self._table
+            self._table = table
 
 
 class MixedRuns:
@@ -81,6 +121,8 @@ class MixedRuns:
         self._experience = Experience()
         self._looks = 0
         """Runs that look ahead, because a guess was wrong."""
+        self._blind = 0
+        """Runs that guess by moves alone, because nodes came to states that were not seen before."""
         self._run: _Run | None = None
 
     def choose(self, views: Sequence[ClassView]) -> list[int]:
@@ -88,13 +130,16 @@ class MixedRuns:
         self._run = run = _Run(views)
         if not run.ready:
             return []
+        self._experience.begin()
         if self._looks:
             self._looks -= 1
             run.look_ahead(self._experience)
-        rows = run.guess(self._experience)
+        by_states = self._looks > 0 or not self._blind
+        rows = run.guess(self._experience) if by_states else run.guess_by_moves(self._experience)
         sure = run.check(rows, self._experience) if rows else 0
+        self._blind = _BLIND if by_states and run.hits * _SEEN < len(rows) else max(self._blind - 1, 0)
         if sure < len(views):
-            self._looks = _LOOKS
+            self._looks, self._blind = _LOOKS, 0
         return rows[:sure]
 
     def placed(self, rows: Sequence[int]) -> None:
@@ -130,25 +175,31 @@ class _Run:
                     return
                 self._classes[view.task.number] = _Class(view, ranking)
         self._guessed: list[int] = []
-        self._figures: list[bytes] = []
+        self._states: list[int] = []
         """Of the node of each guess, with the task on it."""
+        self.hits = 0
+        """Guesses about a node whose state was known."""
         self._order = [self._classes[view.task.number] for view in views]
         self._nodes = views[0].session.nodes
+        place = {number: i for i, number in enumerate(self._classes)}
+        self._kind: Rows = np.array([place[view.task.number] for view in views], dtype=np.intp)
+        """Of each task, the number of its class within the run."""
+        self._requests: IntArray = np.stack([each.view.task.request for each in self._classes.values()])
+        self._footprints: IntArray = np.stack([each.view.task.footprint for each in self._classes.values()])
 
     def look_ahead(self, experience: Experience) -> None:
         """Compute the totals of the best nodes of each class with a task of the class on them, where no run has shown them."""
         nodes, numbers = self._nodes, list(self._classes)
-        columns = experience.columns(numbers)
-        width, counts = int(columns.max()) + 1, Counter(each.view.task.number for each in self._order)
-        unknown: dict[bytes, tuple[int, _Class]] = {}
+        columns, counts = experience.columns(numbers), Counter(each.view.task.number for each in self._order)
+        unknown: dict[int, tuple[int, _Class]] = {}
         for number, each in self._classes.items():
             rows = best_rows(each.ranking.total, min(counts[number], _AHEAD))
             size = np.ascontiguousarray(nodes.allocatable[:, rows].T)
             free = size - nodes.used[:, rows].T - each.view.task.request
             for row, had, left in zip(rows.tolist(), size, free):
-                figures = had.tobytes() + left.tobytes()
-                if figures not in unknown and experience.totals(figures, columns, width) is None:
-                    unknown[figures] = row, each
+                state = experience.state(had.tobytes(), left)
+                if state not in unknown and experience.totals(state, columns) is None:
+                    unknown[state] = row, each
         if not unknown:
             return
         where: Rows = np.array([row for row, _ in unknown.values()], dtype=np.intp)
@@ -156,59 +207,88 @@ class _Run:
         footprints = np.array([each.view.task.footprint for _, each in unknown.values()]).T
         extra = {"used": amounts, "requested": amounts, "scoring": footprints}
         found = [self._ask(each, where, extra)[1] for each in self._classes.values()]
-        experience.keep(list(unknown), numbers, np.stack(found))
+        experience.keep(list(unknown), columns, np.stack(found))
 
     def guess(self, experience: Experience) -> list[int]:
-        nodes, classes = self._nodes, list(self._classes.values())
-        totals = np.stack([each.ranking.total for each in classes])
-        requests = np.stack([each.view.task.request for each in classes])
-        numbers = [each.view.task.number for each in classes]
-        moves = {number: experience.moves(numbers, number) for number in numbers}
-        place, columns = {number: i for i, number in enumerate(numbers)}, experience.columns(numbers)
-        width = int(columns.max()) + 1
+        """The node of each task, by the states of nodes."""
+        nodes, numbers = self._nodes, list(self._classes)
+        totals = np.stack([each.ranking.total for each in self._classes.values()])
+        moves = [experience.moves(numbers, number) for number in numbers]
+        columns = experience.columns(numbers)
+        states: dict[int, int] = {}
+        """Used node -> its state."""
+        seen: dict[int, FloatArray | None] = {}
+        """State -> its totals, where they are known."""
+        rows: list[int] = []
+        for kind in self._kind.tolist():
+            row = int(totals[kind].argmax())
+            if totals[kind, row] == WORST:
+                break
+            rows.append(row)
+            state = states.get(row)
+            if state is None:
+                size = nodes.allocatable[:, row]
+                state = experience.state(size.tobytes(), size - nodes.used[:, row])
+            states[row] = state = experience.after(state, numbers[kind], self._requests[kind])
+            self._states.append(state)
+            if state not in seen:
+                seen[state] = experience.totals(state, columns)
+            known = seen[state]
+            if known is None:
+                known = self._moved(totals[:, row], moves[kind], experience.left(state))
+            else:
+                self.hits += 1
+            totals[:, row] = known
+        return rows
+
+    def guess_by_moves(self, experience: Experience) -> list[int]:
+        """The node of each task, by how totals moved before."""
+        nodes, numbers = self._nodes, list(self._classes)
+        totals = np.stack([each.ranking.total for each in self._classes.values()])
+        moves = [experience.moves(numbers, number) for number in numbers]
         left: dict[int, IntArray] = {}
         """Used node -> what is left of it."""
-        sizes: dict[int, bytes] = {}
+        most = self._requests.max(axis=0)
         rows: list[int] = []
-        for each in self._order:
-            task = each.view.task
-            mine = totals[place[task.number]]
-            row = int(mine.argmax())
-            if mine[row] == WORST:
+        for kind in self._kind.tolist():
+            row = int(totals[kind].argmax())
+            if totals[kind, row] == WORST:
                 break
             rows.append(row)
             free = left.get(row)
             if free is None:
                 free = nodes.allocatable[:, row] - nodes.used[:, row]
-                sizes[row] = nodes.allocatable[:, row].tobytes()
-            left[row] = free = free - task.request
-            figures = sizes[row] + free.tobytes()
-            self._figures.append(figures)
-            known = experience.totals(figures, columns, width)
-            if known is None:
-                known = np.where((requests <= free).all(axis=1), totals[:, row] + moves[task.number], WORST)
-            totals[:, row] = known
+            left[row] = free = free - self._requests[kind]
+            if (free < most).any():
+                totals[:, row] = self._moved(totals[:, row], moves[kind], free)
+            else:
+                totals[:, row] += moves[kind]
         return rows
+
+    def _moved(self, totals: FloatArray, move: FloatArray, left: IntArray) -> FloatArray:
+        """The totals of a node after a task that moves them so, with so much left."""
+        return np.where((self._requests <= left).all(axis=1), totals + move, WORST)
 
     def check(self, rows: list[int], experience: Experience) -> int:
         """How many of the guessed nodes are right. The first wrong one is put right and counts."""
         self._guessed = rows.copy()
         where: Rows = np.array(rows, dtype=np.intp)
-        order = self._order[: len(rows)]
-        amounts = _sums_so_far(where, np.array([each.view.task.request for each in order]))
-        footprints = _sums_so_far(where, np.array([each.view.task.footprint for each in order]))
+        kinds = self._kind[: len(rows)]
+        amounts, footprints = _sums_so_far(where, self._requests[kinds]), _sums_so_far(where, self._footprints[kinds])
         extra = {"used": amounts, "requested": amounts, "scoring": footprints}
         for each in self._classes.values():
             each.answers, each.after = self._ask(each, where, extra)
             if each.answers is None:
                 return 0
-            lost = [i for i in np.flatnonzero(each.after == WORST).tolist() if not each.ranking.may_lose(int(where[i]))]
-            each.sure_until = lost[0] if lost else len(where)
+            lost = np.flatnonzero(each.after == WORST)
+            lost = lost[~each.ranking.may_lose_each(where[lost])]
+            each.sure_until = int(lost[0]) if len(lost) else len(where)
         used, place, before = _last_placements(where)
-        kinds = np.array([each.view.task.number for each in order])
-        at_kind = {number: np.flatnonzero(kinds == number) for number in self._classes}
+        at_kind = {number: np.flatnonzero(kinds == kind) for kind, number in enumerate(self._classes)}
         own = before[np.arange(len(rows)), place]
-        experience.keep(self._figures, list(self._classes), np.stack([each.after for each in self._classes.values()]))
+        if self._states:
+            columns = experience.columns(list(self._classes))
+            experience.keep(self._states, columns, np.stack([each.after for each in self._classes.values()]))
         stop, right = len(rows), -1
         for number, each in self._classes.items():
             total = each.ranking.total

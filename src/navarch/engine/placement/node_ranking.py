@@ -36,6 +36,14 @@ class NodeRanking:
         """Whether the totals of the other nodes stay when this node takes no more tasks."""
         return all(_harmless(float(raw[row]), low, high, False) for raw, low, high in self._normalised)
 
+    def may_lose_each(self, rows: Rows) -> BoolArray:
+        """`may_lose` of each of these nodes."""
+        harmless: BoolArray = np.ones(len(rows), dtype=bool)
+        for raw, low, high in self._normalised if len(rows) else ():
+            if low != high:
+                harmless &= (low < raw[rows]) & (raw[rows] < high)
+        return harmless
+
     def repair_row(self, row: int, takes: bool, score: float) -> bool:
         """Update one node. False: all totals must be computed again."""
         total = self.total

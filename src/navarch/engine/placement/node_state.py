@@ -64,6 +64,18 @@ class NodeState(Figures):
         self._scoring[:, rows] += footprint[:, None] * (sign * counts)
         self.changed.append(rows)
 
+    def place_each(self, where: Rows, requests: IntArray, footprints: IntArray, sign: int) -> None:
+        """One task joins (or, with sign -1, leaves) each of these rows, which may repeat. `requests`: (tasks, R)."""
+        order = np.argsort(where, kind="stable")
+        ordered = where[order]
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        rows = ordered[starts]
+        amounts = sign * np.add.reduceat(requests[order], starts, axis=0).T
+        self._used[:, rows] += amounts
+        self._requested[:, rows] += amounts
+        self._scoring[:, rows] += sign * np.add.reduceat(footprints[order], starts, axis=0).T
+        self.changed.append(rows)
+
     def imagine(self, row: int, request: IntArray, footprint: IntArray, sign: int) -> None:
         """A pod joins or leaves only the pods' view (see `victims/what_if.py`)."""
         self.nothing_leaves = False

@@ -57,6 +57,24 @@ class Change(Struct, frozen=True):
     """Whether the node's view of its future pods (`Figures.requested`, ports, pod counts) changes too."""
 
 
+class EachChange(Struct, frozen=True):
+    """One task of each of several jobs of one queue, `tasks[i]` of `jobs[i]`: placed in one step, or `undone`."""
+
+    jobs: Sequence[Job]
+    tasks: Sequence[int]
+    nodes: Sequence[int]
+    classes: Sequence[TaskClass]
+    total: IntArray
+    """As in `Change`, the sum over all tasks."""
+    undone: bool = False
+
+    def changes(self) -> list[Change]:
+        """One change a task, in the order of the moves."""
+        moves = zip(self.jobs, self.tasks, self.nodes, self.classes)
+        found = [Change(job, [task], [node], kind, kind.charge, undone=self.undone) for job, task, node, kind in moves]
+        return found[::-1] if self.undone else found
+
+
 @runtime_checkable
 class QueueOrder(Protocol):
     """Which queue is served first. Negative: `left`; positive: `right`; zero: no preference. The first preference decides."""
@@ -276,7 +294,8 @@ class PrePredicate(Protocol):
 
 @runtime_checkable
 class AllocateEvents(Protocol):
-    """Called for every placement, promise and eviction in the session, and for each one that is undone."""
+    """Called for every placement, promise and eviction in the session, and for each one that is undone. Placements of many jobs in one
+    step come job by job, unless the class has a method `on_allocate_each(change: EachChange)` too."""
 
     def on_allocate(self, change: Change) -> None: ...
 

@@ -173,6 +173,11 @@ class PluginRunner:
     def job_order(self, job: Job) -> OrderKey:
         return (*(p.job_order(job) for p in self.implementing(JobOrder)), job.spec.created, job.key)
 
+    def job_orders(self, jobs: Sequence[Job]) -> list[OrderKey]:
+        """`job_order` of each of these jobs."""
+        columns = [list(map(plugin.job_order, jobs)) for plugin in self.implementing(JobOrder)]
+        return list(zip(*columns, [job.spec.created for job in jobs], [job.key for job in jobs]))
+
     def sub_job_order(self, sub_job: SubJob) -> OrderKey:
         return (*(p.sub_job_order(sub_job) for p in self.implementing(SubJobOrder)), sub_job.match_index, sub_job.name)
 

@@ -14,7 +14,7 @@ import numpy as np
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.order_key import OrderKey
-from navarch.engine.points.protocols import Change, QueueOrder, Reclaimable
+from navarch.engine.points.protocols import Change, EachChange, QueueOrder, Reclaimable
 from navarch.engine.queue import Queue
 from navarch.model.resources import PODS, IntArray
 from navarch.plugins.drf.share_tree import ShareTree
@@ -129,6 +129,10 @@ class Drf(Plugin):
 
     def on_deallocate(self, change: Change) -> None:
         self._move(change.job, -change.total)
+
+    def on_allocate_each(self, change: EachChange) -> None:
+        for job, task in zip(change.jobs, change.classes):
+            self._move(job, -task.charge if change.undone else task.charge)
 
     def _move(self, job: Job, change: IntArray) -> None:
         held = self.held(job)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change
+from navarch.engine.points.protocols import Change, EachChange
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
@@ -88,6 +88,9 @@ class KubeBatchProportion(Plugin):
 
     def on_deallocate(self, change: Change) -> None:
         self.ledger.deallocate((change.job.queue.number,), change)
+
+    def on_allocate_each(self, change: EachChange) -> None:
+        (self.ledger.deallocate if change.undone else self.ledger.allocate)((change.jobs[0].queue.number,), change)
 
 
 def divide(total: FloatArray, weight: FloatArray, request: FloatArray, small: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import AllocateEvents, Change, VictimTasks
+from navarch.engine.points.protocols import AllocateEvents, Change, EachChange, VictimTasks
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import DisruptionBudgetSpec, TaskSpec
 from navarch.model.status import TaskStatus
@@ -52,6 +52,9 @@ class Pdb(Plugin):
     def on_deallocate(self, change: Change) -> None:
         if not change.undone and self.session.status[change.tasks[0]] == TaskStatus.RELEASING:
             self._spend(change.tasks, 1)
+
+    def on_allocate_each(self, change: EachChange) -> None:
+        """Pending pods that are placed spend no budget."""
 
     def _spend(self, tasks: Sequence[int], count: int) -> None:
         for task in tasks:
