@@ -181,7 +181,9 @@ def test_a_resource_may_have_the_weight_0() -> None:
             args: {scoringStrategy: {resources: [{name: cpu, weight: 0}]}}
         """)
     fit = policy.plugin("NodeResourcesFit")
-    assert fit is not None and weighted(fit.arguments["scoringStrategy"]["resources"]) == (("cpu", 1),)
+    assert fit is not None
+    strategy = fit.arguments["scoringStrategy"]
+    assert isinstance(strategy, dict) and weighted(strategy["resources"]) == (("cpu", 1),)
 
 
 def test_a_version_that_kubernetes_dropped_is_named_as_that() -> None:
