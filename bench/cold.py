@@ -19,6 +19,7 @@ import msgspec
 from bench.report import Figure, show
 from navarch.apis.core.pod_objects import Pod
 from navarch.engine.policy import preset
+from navarch.garbage_collection import collect_rarely
 from navarch.installed import installed
 from navarch.kube.client import PAGE_SIZE
 from navarch.kube.resources import PODS
@@ -111,6 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--pods", type=int, default=100_000)
     parser.add_argument("--nodes", type=int, default=5_000)
     given = parser.parse_args(arguments)
+    collect_rarely()  # as `navarch run` does
     bodies = pages(given.pods, given.nodes)
     single = min(read(OneByOne, bodies, given.nodes) for _ in range(2)) / given.pods * 1e6
     listed = min(read(PodHandler, bodies, given.nodes) for _ in range(2)) / given.pods * 1e6

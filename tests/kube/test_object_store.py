@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.worlds.kube.watching import Metadata, Pod, Recorder
 
-from navarch.kube.watch.decoding import BadObject, Change, ObjectMetadata
+from navarch.kube.errors import OutcomeUnknown
+from navarch.kube.watch.decoding import BadObject, Change, ObjectDecoder, ObjectMetadata
 from navarch.kube.watch.object_store import ObjectStore
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -122,3 +125,47 @@ def test_objects_of_a_known_version_are_kept_once() -> None:
     again, newer, other = Pod(Metadata("a", "d", "u", "1")), Pod(Metadata("b", "d", "v", "2")), Pod(Metadata("a", "d", "x", "1"))
     found = list(mirror.with_known([again, newer, bad, other]))
     assert found[0] is first and found[1] is newer and found[2] is bad and found[3] is other
+
+
+class Bulk(Recorder):
+    """Takes new objects many at a time, and fails on the one named."""
+
+    def __init__(self, fails_on: str = "") -> None:
+        super().__init__()
+        self.fails_on = fails_on
+
+    def added_all(self, new: Iterator[Pod]) -> None:
+        for pod in [each for each in new if self._read(each)]:
+            super().added(pod)
+
+    def added(self, new: Pod) -> None:
+        self._read(new)
+        super().added(new)
+
+    def _read(self, pod: Pod) -> bool:
+        if pod.metadata.name == self.fails_on:
+            raise ValueError("odd")
+        return True
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_handler_that_fails_on_one_of_many_is_told_of_the_others(anew: bool) -> None:
+    seen = Bulk("c")
+    mirror = ObjectStore(seen, seen.on_bad)
+    bad = BadObject("ADDED", ObjectMetadata("x", "d", "x", "1"), ValueError("bad"))
+    pods = [Pod(Metadata(name, "d", name, "1")) for name in "abcd"]
+    mirror.add([pods[0], bad, *pods[1:]], anew=anew)
+    assert seen.story == [("added", "a"), ("added", "b"), ("added", "d")]
+    assert [name for name, _ in seen.bad] == ["x", "c"] and sorted(name for _, name in mirror.objects) == ["a", "b", "c", "d"]
+
+
+def test_what_came_before_a_list_breaks_off_is_told() -> None:
+    seen = Bulk()
+    mirror = ObjectStore(seen, seen.on_bad)
+    items = ",".join(f'{{"metadata":{{"name":"{n}","uid":"{n}","resourceVersion":"1"}},"x":"{"-" * 5000}"}}' for n in range(40))
+    body = f'{{"kind":"PodList","metadata":{{}},"items":[{items}]}}'.encode()
+    with pytest.raises(OutcomeUnknown):
+        mirror.add(ObjectDecoder(Pod).page(body[:-20_000], "/pods"))
+    assert 0 < len(seen.story) == len(mirror.objects) < 40
+    mirror.replace(ObjectDecoder(Pod).page(body, "/pods"))
+    assert seen.story == [("added", str(n)) for n in range(40)]

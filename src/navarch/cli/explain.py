@@ -183,7 +183,7 @@ def _of_queue(heap: Reading, name: str) -> QueueExplanation:
     known = sorted(heap.run.cluster.queues)
     if name not in known:
         raise NotFound(f"there is no queue {name!r} among {len(known)} queues", near(name, known))
-    return explain_queue(heap.run.cluster, heap.run.decide(), name)
+    return explain_queue(heap.run, name)
 
 
 def _of_node(heap: Reading, name: str) -> NodeExplanation:

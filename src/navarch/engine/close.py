@@ -36,7 +36,7 @@ S = TaskStatus
 PENDING, PIPELINED = int(S.PENDING), int(S.PIPELINED)
 
 
-def close(session: Session, *, report_queues: bool = True) -> None:
+def close(session: Session, *, report_queues: bool = True, report_pods: bool = True) -> None:
     for plugin in session.plugins:
         started = session.stopwatch()
         plugin.close()
@@ -46,7 +46,7 @@ def close(session: Session, *, report_queues: bool = True) -> None:
     session.record.warnings += set_aside(session.snapshot)
     session.record.warnings += session.shard_problems
     _forget_undone(session)
-    session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
+    session.record.jobs = [_decision(session, job, report_pods=report_pods) for job in session.jobs_to_conclude()]
     if report_queues:
         session.record.queues = queue_figures(session)
 
@@ -80,7 +80,7 @@ def phase_for(
     return "Inqueue" if before == "Inqueue" else "Pending"
 
 
-def _decision(session: Session, job: Job) -> JobDecision:
+def _decision(session: Session, job: Job, *, report_pods: bool) -> JobDecision:
     phase = phase_of(session, job)
     conditions = tuple(job.conditions.values())
     counts = {STATUS_NAMES[i]: n for i, n in enumerate(job.counts) if n}
@@ -97,7 +97,7 @@ def _decision(session: Session, job: Job) -> JobDecision:
         pods=counts,
         conditions=conditions,
         reasons=reasons,
-        refusals=tuple(_refusals(session, job, reasons)),
+        refusals=tuple(_refusals(session, job, reasons, report_pods=report_pods)),
         shadow=job.spec.shadow,
         dialect=job.spec.dialect,
         changed=changed,
@@ -148,11 +148,16 @@ def _gates(session: Session, job: Job) -> list[Reason]:
     ]
 
 
-def _refusals(session: Session, job: Job, reasons: Sequence[Reason]) -> list[TaskRefusal]:
-    """One for each waiting task. It costs about a microsecond each, because a long backlog has a hundred thousand of them."""
+def _refusals(session: Session, job: Job, reasons: Sequence[Reason], *, report_pods: bool) -> list[TaskRefusal]:
+    """One for each waiting task; without `report_pods` for those that have a promise to lose. It costs about a microsecond each,
+    because a long backlog has a hundred thousand of them."""
     if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
         return []
-    rows = _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED))
+    waiting = job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED)
+    if not report_pods:
+        nominated = session.snapshot.tasks.nominated
+        waiting = [task for task in waiting if nominated[task]]
+    rows = _by_name(session, waiting)
     tells_all = session.semantics.refusals_tell_all
     first = dominant(reasons) if session.semantics.next_step_is_told else None
     never = first.message if first is not None and first.code == NEVER else ""

@@ -32,6 +32,7 @@ def decide(
     devices: str = "new",
     report_all: bool = True,
     report_queues: bool = True,
+    report_pods: bool = True,
     set_aside: Collection[str] = (),
     left_out_nodes: Collection[str] = (),
     exchanges: Sequence[Exchange] | None = None,
@@ -43,8 +44,9 @@ def decide(
     shared devices begin with `devices`.
 
     `report_all` False leaves out of the record every job that no action processed and whose status is up to date, so that an
-    idle cycle over many running jobs costs almost nothing. `report_queues` False leaves out the figures of queues. `set_aside`: keys
-    of jobs that take no part because a rule failed on them in an earlier cycle; `left_out_nodes`: names of such nodes.
+    idle cycle over many running jobs costs almost nothing. `report_queues` False leaves out the figures of queues. `report_pods` False
+    leaves out the refusals of pods that no node was promised to before. `set_aside`: keys of jobs that take no part because a rule
+    failed on them in an earlier cycle; `left_out_nodes`: names of such nodes.
 
     `exchanges`: what servers outside answered so far. The record has a `question` and no decisions where a rule asks for more: ask it,
     and decide again over the same snapshot (`points/conversation.py`). None: there is no shell that would ask.
@@ -62,7 +64,7 @@ def decide(
                 opening, conversation = containment.opening, Conversation(exchanges, attempt)
                 attempt += 1
                 record = _attempt(
-                    snapshot, policy, registry, now, uid, devices, report_all, report_queues, opening, timings,
+                    snapshot, policy, registry, now, uid, devices, report_all, report_queues, report_pods, opening, timings,
                     containment.without_preferences, containment.guarded, conversation, proceed, note_job,
                 )  # fmt: skip
                 record.notices = list(conversation.notices)
@@ -100,6 +102,7 @@ def _attempt(
     devices: str,
     report_all: bool,
     report_queues: bool,
+    report_pods: bool,
     opening: OpeningFigures,
     timings: dict[str, float],
     without_preferences: Collection[str],
@@ -139,7 +142,7 @@ def _attempt(
         timings[action.name] = timings.get(action.name, 0.0) + perf_counter() - started
     started = perf_counter()
     session.start_turn(None)
-    close(session, report_queues=report_queues)
+    close(session, report_queues=report_queues, report_pods=report_pods)
     timings["close"] = timings.get("close", 0.0) + perf_counter() - started
     record = session.record
     session.dissolve()

@@ -36,8 +36,13 @@ def node_explained(session: Session, name: str) -> NodeExplanation:
         pods=int((session.node == row).sum()),
         free={each: format_amount(each, amount) for each, amount in zip(names, free) if amount > 0},
     )
+    declared = dict(spec.allocatable)
+    if declared and not session.nodes.allocatable[:, row].any():
+        used = dict(zip(names, session.nodes.used[:, row].tolist()))
+        over = [each for each, amount in sorted(declared.items()) if used.get(each, 0) > amount]
+        found.notes.append(f"its pods request more {', '.join(over)} than it has, so the policy leaves it out")
     asked_for, fits = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=bool)
-    for task, jobs, pods in waiting_kinds(session):
+    for task, jobs, pods in waiting_kinds(session, None):
         refused = _refusals(session, task, row)
         request = session.class_of(task).request
         asked_for |= request > 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from navarch.engine.reasons import dominant
 from navarch.engine.record import JobDecision
 from navarch.engine.session import Session
+from navarch.explanation.result import NodesAnswer
 from navarch.explanation.trials import Run
 from navarch.model.status import TaskStatus
 
@@ -11,7 +13,7 @@ from navarch.model.status import TaskStatus
 def opened(run: Run) -> Session:
     """A session over the objects as they are, before any action."""
     rules = run.rules
-    session = Session(run.cluster.snapshot(rules.policy.semantics.node_order), rules.policy, rules.registry, run.now)
+    session = Session(run.snapshot(), rules.policy, rules.registry, run.now)
     rules.registry.make_actions(session)
     return session
 
@@ -27,9 +29,13 @@ def feasible_nodes(session: Session, key: str) -> int:
     return int((view.feasible() & view.idle).sum())
 
 
-def reasons_of(decision: JobDecision | None) -> dict[str, int]:
-    """What nodes said, by how many said it: of the first refusal that any node gave."""
-    for reason in decision.reasons if decision is not None else ():
-        if reason.nodes:
-            return dict(sorted(reason.nodes.items(), key=lambda each: (-each[1], each[0])))
-    return {}
+def nodes_answer(session: Session, key: str, decision: JobDecision | None) -> NodesAnswer:
+    """How many nodes would take a pod of the job before any action, and what nodes said in the cycle."""
+    found = NodesAnswer(len(session.nodes), feasible_nodes(session, key))
+    reasons = decision.reasons if decision is not None else ()
+    first = dominant(reasons)
+    refusal = first if first is not None and first.nodes else next((reason for reason in reasons if reason.nodes), None)
+    if refusal is not None:
+        found.reasons = dict(sorted(refusal.nodes.items(), key=lambda each: (-each[1], each[0])))
+        found.message = refusal.message
+    return found

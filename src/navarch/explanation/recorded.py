@@ -23,6 +23,7 @@ from navarch.explanation.subject import Census
 from navarch.explanation.trials import Trials
 from navarch.installed import installed
 from navarch.job_history import JobRun, read_history
+from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.offline.cycles import Rules
 from navarch.offline.manifests import Document
@@ -58,10 +59,12 @@ class RecordedCycle:
     def close(self) -> None:
         """Nothing is shared, so nothing has to be given back."""
 
+    def snapshot(self) -> Snapshot:
+        return self.cluster.snapshot(self.rules.policy.semantics.node_order)
+
     def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord:
         rules = self.rules
-        snapshot = self.cluster.snapshot(rules.policy.semantics.node_order)
-        return decide(snapshot, rules.policy, rules.registry, self.now, uid=self._uid, devices=self._uid, proceed=proceed)
+        return decide(self.snapshot(), rules.policy, rules.registry, self.now, uid=self._uid, devices=self._uid, proceed=proceed)
 
 
 def explain_recorded(

@@ -37,8 +37,11 @@ class ClauseAnswer(_Part):
 class NodesAnswer(_Part):
     total: int = 0
     feasible: int = 0
-    """Nodes that would take one of its pods now."""
+    """Nodes that would take one of its pods, if it were placed before other waiting pods."""
     reasons: dict[str, int] = field(default_factory=dict)
+    """What nodes said of the pod that found no node in the cycle, after other pods were placed."""
+    message: str = ""
+    """The sentence that `reasons` are from."""
     clauses: list[ClauseAnswer] = field(default_factory=list)
 
 

@@ -15,7 +15,7 @@ from navarch.explanation.changes.cluster_edits import lifted, with_weight
 from navarch.explanation.changes.job_edits import amounts_of, with_amount
 from navarch.explanation.changes.moves import moves_for
 from navarch.explanation.likely_blockers import likely_blockers
-from navarch.explanation.nodes import feasible_nodes, opened, reasons_of
+from navarch.explanation.nodes import feasible_nodes, nodes_answer, opened
 from navarch.explanation.order import order_of
 from navarch.explanation.placements import placement_of
 from navarch.explanation.result import (
@@ -30,7 +30,7 @@ from navarch.explanation.result import (
     Price,
 )
 from navarch.explanation.subject import Census, Object, Subject, Unit
-from navarch.explanation.trials import Outcome, Spent, Standing, Trials
+from navarch.explanation.trials import Outcome, Run, Spent, Standing, Trials
 from navarch.explanation.victims import may_take
 from navarch.ingest.groups import shown_key
 from navarch.model.resources import format_amount
@@ -176,7 +176,7 @@ class Search:
     def _nodes(self, base: Outcome) -> NodesAnswer:
         session = opened(self.census.run)
         self._order_answer = order_of(session, base.records[0], self.key)
-        found = NodesAnswer(len(session.nodes), feasible_nodes(session, self.key), reasons_of(base.decision))
+        found = nodes_answer(session, self.key, base.decision)
         session.dissolve()
         return found
 
@@ -190,15 +190,23 @@ class Search:
     def _clause(self, text: str, objects: Sequence[Object]) -> None:
         if not objects:
             return
-        outcome = self.trials.run(objects)
+        nodes: list[int] = []
+        """How many would take a pod; empty: the trial was run before."""
+        outcome = self.trials.run(objects, look=lambda run: nodes.append(self._feasible(run)))
         if outcome is None or not outcome.sure:
             return
-        run = self.trials.changed(objects)
-        assert run is not None
+        if not nodes:
+            run = self.trials.changed(objects)
+            assert run is not None
+            nodes.append(self._feasible(run))
+            run.close()
+        self.answer.nodes.clauses.append(ClauseAnswer(text, nodes[0], outcome.starts))
+
+    def _feasible(self, run: Run) -> int:
         session = opened(run)
-        self.answer.nodes.clauses.append(ClauseAnswer(text, feasible_nodes(session, outcome.key), outcome.starts))
+        found = feasible_nodes(session, self.census.follow(self.key, run))
         session.dissolve()
-        run.close()
+        return found
 
     # 3: order
 

@@ -28,6 +28,7 @@ from navarch.ingest.spec_manifests import manifest_of
 from navarch.model.changed_cluster import ChangedCluster
 from navarch.model.cluster import Cluster
 from navarch.model.objects.devices import RESOURCE_CLAIM
+from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.object_types import ReadOnlyManifest
 from navarch.offline.asking import decide_asking
@@ -47,6 +48,7 @@ class SharedRuns:
         self._has_workloads = bool(census.has_workloads)
         self._uids: dict[str, str | None] = {}
         """Reference of a pod -> its uid. A trial may remove thousands of pods, and each is looked up twice."""
+        self.snapshots = _Snapshots(run.cluster, run.rules.policy.semantics.node_order)
         self._usable = run.rules.now is not None and not run.inventory.has_unmeasured_budgets
         self._usable = self._usable and not run.cluster.objects.get(MISSING_CONFIG_MAPS) and not run.inventory.mistakes
 
@@ -89,7 +91,7 @@ class SharedRuns:
 
     def run(self, objects: Sequence[Mapping[str, Any]], remove: Sequence[str], key: str) -> SharedRun | None:
         """The model with a change in it, until it is closed. None: the changed objects are not valid."""
-        found = SharedRun(self._run, key)
+        found = SharedRun(self._run, key, self.snapshots)
         try:
             for each in remove:
                 uid = self._uid(each)
@@ -110,11 +112,28 @@ class SharedRuns:
         return None
 
 
+class _Snapshots:
+    """Snapshots of one model, one after another. Only rows that changed since the last one are copied, if that is out of use."""
+
+    def __init__(self, cluster: Cluster, node_order: str) -> None:
+        self._cluster, self._node_order = cluster, node_order
+        self._last: Snapshot | None = None
+
+    def take(self) -> Snapshot:
+        """A snapshot that is in use until it is given back, or another is taken."""
+        last, self._last = self._last, None
+        return self._cluster.snapshot(self._node_order, instead_of=last)
+
+    def give_back(self, snapshot: Snapshot) -> None:
+        self._last = snapshot
+
+
 class SharedRun:
     """The shared model with one change in it. `close` takes the change, and what cycles did, out again."""
 
-    def __init__(self, run: Cycles, key: str) -> None:
+    def __init__(self, run: Cycles, key: str, snapshots: _Snapshots) -> None:
         self.rules, self.now = run.rules, run.now
+        self._snapshots = snapshots
         self.inventory: Inventory = run.inventory
         self._key = key
         self._number = 0
@@ -155,6 +174,12 @@ class SharedRun:
         ingest.put(spec)
         self._put.append((spec, old))
 
+    def snapshot(self) -> Snapshot:
+        """In use until another is taken, here or by a cycle."""
+        found = self._snapshots.take()
+        self._snapshots.give_back(found)
+        return found
+
     def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord:
         """The next cycle. Only jobs that the cycle looked at are in its record, and the job in question."""
         rules = self.rules
@@ -162,15 +187,24 @@ class SharedRun:
             self._remember(self._last)
             settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self._number += 1
-        snapshot = self.cluster.snapshot(rules.policy.semantics.node_order)
+        snapshot = self._snapshots.take()
         uid = f"cycle-{self._number}"
 
         def run(exchanges: list[Exchange] | None) -> CycleRecord:
             return decide(
-                snapshot, rules.policy, rules.registry, self.now, uid, report_all=False, exchanges=exchanges, proceed=proceed
+                snapshot,
+                rules.policy,
+                rules.registry,
+                self.now,
+                uid,
+                report_all=False,
+                report_pods=False,
+                exchanges=exchanges,
+                proceed=proceed,
             )
 
         record = decide_asking(run, self._manifest, asks=rules.asks)
+        self._snapshots.give_back(snapshot)
         jobs = self.cluster.jobs
         row = jobs.rows.of.get(self._key)
         if row is not None and not any(each.job == self._key for each in record.jobs):
@@ -203,9 +237,8 @@ class SharedRun:
                 ingest.remove(spec)
             else:
                 ingest.put(old)
-        for uid, (pod, shown) in self._pods.items():
-            self.inventory.pods[uid] = pod
-            ingest.put_task(shown, queue_of(pod))
+        self.inventory.pods.update((uid, pod) for uid, (pod, _) in self._pods.items())
+        ingest.put_new_tasks((shown, queue_of(pod)) for pod, shown in self._pods.values())
         self._put, self._pods = [], {}
 
     def _restored_job(self, job: JobSpec) -> JobSpec:

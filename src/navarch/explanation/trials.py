@@ -23,6 +23,7 @@ from navarch.engine.session import CycleStopped
 from navarch.explanation.documents import Input
 from navarch.ingest.groups import shown_key
 from navarch.model.cluster import Cluster
+from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.offline.cycles import Cycles, Rules
 
@@ -59,6 +60,8 @@ class Run(Protocol):
 
     @property
     def inventory(self) -> Found: ...
+
+    def snapshot(self) -> Snapshot: ...
 
     def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord: ...
 
@@ -125,8 +128,8 @@ class Outcome:
 
 
 def started_after(records: Sequence[CycleRecord]) -> dict[str, bool]:
-    """Jobs that records tell of -> whether they hold their minimum in the end."""
-    return {shown_key(each.job): standing_of(each).started for record in records for each in record.jobs}
+    """Jobs with pods that records tell of -> whether they hold their minimum in the end."""
+    return {shown_key(each.job): standing_of(each).started for record in records for each in record.jobs if each.pods}
 
 
 def evicted_in(records: Sequence[CycleRecord]) -> frozenset[str]:
@@ -184,8 +187,10 @@ class Trials:
         cycles: int = MOST_CYCLES,
         at_end: bool = False,
         keep: bool = False,
+        look: Callable[[Run], None] | None = None,
     ) -> Outcome | None:
-        """Decide for the changed input until the job has started, for this many cycles at most. None: the change is not valid."""
+        """Decide for the changed input until the job has started, for this many cycles at most. None: the change is not valid. `look`
+        is shown the changed input before the first cycle, if it is not one that was tried before."""
         key = msgspec.msgpack.encode((objects, sorted(remove), cycles, at_end))
         if key in self._known:
             return self._known[key]
@@ -198,6 +203,8 @@ class Trials:
         outcome = None
         if run is not None:
             if not run.inventory.mistakes:
+                if look is not None:
+                    look(run)
                 try:
                     proceed = None if keep else self._in_time()
                     outcome = outcome_of(run, self._follow(run), min(cycles, self.most_cycles), keep=keep, proceed=proceed)

@@ -29,7 +29,7 @@ def may_take(session: Session, job: Job, victim: Job) -> MayTake:
     tasks = [task for task in victim.tasks if ON_NODE[session.status[task]] and session.node[task] >= 0]
     pending = session.sorted_tasks(job.tasks_in(TaskStatus.PENDING))
     if not tasks:
-        return MayTake(name, False, "it waits as well, and is served first")
+        return MayTake(name, False, "it waits too, and is served first")
     if not pending:
         return MayTake(name, False, "no pod of the job waits")
     if "schedule" in session.policy.actions:
@@ -84,7 +84,7 @@ def _kai(session: Session, name: str, job: Job, victim: Job, *, same: bool) -> M
             end = plugin.protected_until(job, victim) if isinstance(plugin, MinRuntime) else None
             if end is not None:
                 return MayTake(name, False, "it is within its minimal run time", until=rfc3339(end))
-            return MayTake(name, False, f"its queue {victim.queue.name} gives nothing up (plugin {plugin.name})")
+            return MayTake(name, False, f"plugin {plugin.name} does not let it take pods of queue {victim.queue.name}")
     return MayTake(name, True)
 
 
@@ -100,7 +100,7 @@ def _by_plugins(session: Session, name: str, action: str, job: Job, pod: int, ta
         asked = [(p, p.preemptable(pod, tasks)) for p in session.implementing(Preemptable)]
     for plugin, offered in asked:
         if offered is not None and not offered:
-            return MayTake(name, False, f"plugin {plugin.name} gives none of its pods up to {action}")
+            return MayTake(name, False, f"plugin {plugin.name} does not let {action} take its pods")
     if not any(offered for _, offered in asked):
-        return MayTake(name, False, f"no plugin gives its pods up to {action}")
+        return MayTake(name, False, f"no plugin lets {action} take its pods")
     return MayTake(name, True)

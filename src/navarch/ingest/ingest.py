@@ -10,7 +10,7 @@ that cannot be read counts (`unreadable_pods`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -89,27 +89,38 @@ class Ingest:
         """Put pods of a list that the model does not have: the result is that of `put_pod` for each, at less cost. Returns
         the pods that cannot be read, with what is wrong with them."""
         unread: list[tuple[Pod, ObjectError]] = []
-        added: dict[str, TaskSpec] = {}
-        queues: list[str] = []
+        self.put_new_tasks(self._read_all(pods, unread))
+        return unread
+
+    def _read_all(self, pods: Iterable[Pod], unread: list[tuple[Pod, ObjectError]]) -> Iterator[tuple[TaskSpec, str]]:
+        """Each pod as a task, with the queue that it names."""
         siblings: dict[tuple[str, str, str], Sibling] = {}
         """Controller -> the last pod of it that was read."""
-        known, requested = self.cluster.tasks.rows.of, bool(self.cluster.objects.get("BindRequest"))
         for pod in pods:
             controller = pod.metadata.controller
             sibling = siblings.get(controller) if controller is not None else None
             task = self.reader.read_like(pod, sibling) if sibling is not None else None
             if sibling is not None and task is not None:
-                queue = sibling.queue
-            else:
-                try:
-                    task, queue = self.reader.read(pod), queue_of(pod)
-                except ObjectError as error:
-                    unread.append((pod, error))
-                    continue
-                if task is None:
-                    continue
-                if controller is not None and (sibling := Sibling.of(pod, task)) is not None:
-                    siblings[controller] = sibling
+                yield task, sibling.queue
+                continue
+            try:
+                task, queue = self.reader.read(pod), queue_of(pod)
+            except ObjectError as error:
+                unread.append((pod, error))
+                continue
+            if task is None:
+                continue
+            if controller is not None and (sibling := Sibling.of(pod, task)) is not None:
+                siblings[controller] = sibling
+            yield task, queue
+
+    def put_new_tasks(self, tasks: Iterable[tuple[TaskSpec, str]]) -> None:
+        """Put pods as the API shows them, each with the queue that it names, that the model does not have: the result is that of
+        `put_task` for each, at less cost."""
+        added: dict[str, TaskSpec] = {}
+        queues: list[str] = []
+        known, requested = self.cluster.tasks.rows.of, bool(self.cluster.objects.get("BindRequest"))
+        for task, queue in tasks:
             uid = task.uid
             plain = uid not in added and uid not in known and not requested and (task.job or not IS_TERMINAL[task.status])
             if not plain or not self._overlay.leaves(task):
@@ -119,7 +130,6 @@ class Ingest:
             queues.append(queue)
         if added:
             self._add_tasks(list(added.values()), queues)
-        return unread
 
     def _add_tasks(self, tasks: list[TaskSpec], queues: list[str]) -> None:
         self.cluster.add_tasks(tasks)

@@ -27,6 +27,7 @@ from navarch.ingest.groups import is_shadow
 from navarch.ingest.spec_manifests import manifest_of
 from navarch.model.node_load import put_loads
 from navarch.model.objects.last_runs import put_last_runs
+from navarch.model.snapshot import Snapshot
 from navarch.model.status import TaskStatus
 from navarch.offline.asking import decide_asking
 from navarch.offline.config_maps import missing_config_maps
@@ -87,6 +88,10 @@ class Cycles:
 
     def close(self) -> None:
         """Nothing is shared, so nothing has to be given back."""
+
+    def snapshot(self) -> Snapshot:
+        """The objects as they are now."""
+        return self.cluster.snapshot(self.rules.policy.semantics.node_order)
 
     def decide(self, proceed: Callable[[], bool] | None = None) -> CycleRecord:
         """The next cycle. `proceed`: see `engine.cycle.decide`."""

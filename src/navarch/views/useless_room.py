@@ -19,8 +19,8 @@ MOST_KINDS = 50
 """Kinds of waiting pods that are asked about."""
 
 
-def waiting_kinds(session: Session) -> list[tuple[int, list[str], int]]:
-    """One waiting pod of each kind, the jobs that have such pods, and how many they are."""
+def waiting_kinds(session: Session, most: int | None = MOST_KINDS) -> list[tuple[int, list[str], int]]:
+    """One waiting pod of each kind, the jobs that have such pods, and how many they are. `most`: only so many kinds; None: all."""
     by_class: dict[int, tuple[int, dict[str, None], int]] = {}
     for job in session.jobs_with_pending():
         for task in session.sorted_tasks(job.tasks_in(TaskStatus.PENDING)):
@@ -28,7 +28,7 @@ def waiting_kinds(session: Session) -> list[tuple[int, list[str], int]]:
             first, jobs, count = by_class.get(number, (task, {}, 0))
             jobs[shown_key(job.key)] = None
             by_class[number] = (first, jobs, count + 1)
-    return [(task, list(jobs), count) for task, jobs, count in list(by_class.values())[:MOST_KINDS]]
+    return [(task, list(jobs), count) for task, jobs, count in list(by_class.values())[:most]]
 
 
 def useless_room(session: Session) -> IntArray:

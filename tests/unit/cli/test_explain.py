@@ -26,9 +26,9 @@ def test_text_says_the_cause_first_and_what_would_help() -> None:
     result = run("sweep", "-f", str(SAMPLE))
     lines = result.stdout.splitlines()
     assert lines[0] == "research/sweep pending: Unschedulable"
-    assert "blocked by 1 job (none can be left out): research/train" in lines
-    assert "  + minMember 2 instead of 6: starts" in lines
-    assert "  + 2 more nodes like gpu-1: starts" in lines
+    assert "blocked by 1 job (without it the job starts): research/train" in lines
+    assert "  + minMember 2 instead of 6: it starts" in lines
+    assert "  + 2 more nodes like gpu-1: it starts" in lines
 
 
 def test_json_and_yaml_are_the_same() -> None:
@@ -36,7 +36,7 @@ def test_json_and_yaml_are_the_same() -> None:
     other = yaml.safe_load(run("sweep", "-f", str(SAMPLE), "-o", "yaml").stdout)
     assert found | {"seconds": 0} == other | {"seconds": 0}
     assert found["complete"] and (found["blockers"]["jobs"], found["blockers"]["minimal"]) == (["research/train"], True)
-    assert found["blockers"]["mayTake"][0]["reason"] == "it waits as well, and is served first"
+    assert found["blockers"]["mayTake"][0]["reason"] == "it waits too, and is served first"
 
 
 def test_a_job_that_is_not_there() -> None:
@@ -97,7 +97,7 @@ def test_a_recorded_cycle(tmp_path: Path) -> None:
     file.write_bytes(record(run_.cluster.snapshot(), rules.policy, run_.now, "1", {}, decided))
     lines = run("wants", "--record", str(file)).stdout.splitlines()
     assert lines[0] == "default/wants pending: QueueLimit"
-    assert "blocked by 1 job (none can be left out): default/holds" in lines
+    assert "blocked by 1 job (without it the job starts): default/holds" in lines
     both = run("wants", "--record", str(file), "-f", str(SAMPLE))
     assert both.exit_code == 2 and "--record stands alone" in both.stderr
     broken = tmp_path / "broken"

@@ -109,7 +109,7 @@ def test_a_queue_bound_is_bisected_and_both_sides_are_shown() -> None:
 def test_a_queue_that_does_not_exist() -> None:
     answer = explained([node("n").cpu(4), queue("other"), *gang("a", 1, 1, where="nowhere")], "a", policy="volcano")
     assert answer["cause"]["code"] == "QueueNotFound"
-    assert "make the queue nowhere" in starting(answer, "queue")
+    assert "create the queue nowhere" in starting(answer, "queue")
     assert "submit it to queue other instead of nowhere" in starting(answer, "queue")
 
 
@@ -196,3 +196,10 @@ def test_a_workload_without_pods_is_not_an_unknown_job(fields: dict[str, Any], t
     with pytest.raises(NotFound) as found:
         explained([node("n").cpu(4), job, pod("idler").cpu(1)], name)
     assert str(found.value) == told
+
+
+def test_a_job_that_a_change_ends_is_not_called_delayed() -> None:
+    objects = [node("n").cpu(4), pod_group("holds", 1).phase("Running"), pod("holds-0").in_group("holds").cpu(4).on("n")]
+    answer = navarch.explain([*objects, pod("wants").cpu(4)], "wants").to_dict()
+    ends = [change for change in answer["changes"] if change["kind"] == "end"]
+    assert ends and all(change["price"]["delays"] == [] for change in ends)

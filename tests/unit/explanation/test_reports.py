@@ -31,17 +31,18 @@ def test_a_queue_tells_how_its_share_came_about() -> None:
         pod_group("y", 1).queue("b"),
         pod("y-0").in_group("y").cpu(2),
     ]
-    heap = reading(objects)
-    found = explain_queue(heap.run.cluster, heap.run.decide(), "b").to_dict()
-    assert [step["text"] for step in found["steps"]] == [
-        "the cluster has",
-        "its weight is 1 of 3 among the 2 queues that ask for something",
-        "it may hold at most",
-        "it asks for",
-        "so it is owed",
-        "it holds",
+    found = explain_queue(reading(objects).run, "b").to_dict()
+    assert [(step["text"], step["amounts"].get("cpu", "nothing")) for step in found["steps"]] == [
+        ("the cluster has", "12"),
+        ("it asks for", "2"),
+        ("its weight is 1 of 3 among the 2 queues that ask for something, which gives it", "4"),
+        ("less what it does not ask for or may not hold:", "2"),
+        ("it may hold at most", "6"),
+        ("so it is owed", "2"),
+        ("it holds nothing", "nothing"),
     ]
-    assert found["steps"][2]["amounts"] == {"cpu": "6"}
+    other = explain_queue(reading(objects).run, "a").to_dict()
+    assert ("and what other queues leave over:", "2") in [(step["text"], step["amounts"].get("cpu")) for step in other["steps"]]
 
 
 def test_queues_that_starve_and_queues_that_borrow_are_paired() -> None:
@@ -50,8 +51,7 @@ def test_queues_that_starve_and_queues_that_borrow_are_paired() -> None:
     objects += [pod(f"x-{i}").in_group("x").cpu(1).on("n") for i in range(8)]
     objects += [pod_group("y", 2).queue("poor"), *(pod(f"y-{i}").in_group("y").cpu(2) for i in range(2))]
     heap = reading(objects, "volcano")
-    record_ = heap.run.decide()
-    poor, rich = (explain_queue(heap.run.cluster, record_, name) for name in ("poor", "rich"))
+    poor, rich = (explain_queue(heap.run, name) for name in ("poor", "rich"))
     assert [(loan.queue, loan.amounts["cpu"]) for loan in poor.lends] == [("rich", "4")]
     assert [(loan.queue, loan.amounts["cpu"]) for loan in rich.borrows] == [("poor", "4")]
     assert [job.job for job in poor.waiting] == ["default/y"]

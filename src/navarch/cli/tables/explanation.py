@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
@@ -12,16 +12,18 @@ from navarch.explanation.result import Change, Explanation, NodeExplanation, Nod
 _MOST = 8
 """Entries of a list that are shown; `-o json` has all."""
 _CLAUSES = 12
+_COULD = "nodes that could take a pod"
 
 
 def show_explanation(console: Console, found: Explanation) -> None:
-    cause, order = found.cause, found.order
+    cause = found.cause
     print_line(console, f"{found.job} {found.state}: {cause.code}", "bold")
     print_prose(console, cause.message, "  ")
     if found.state == "impossible":
         print_prose(console, "never: it does not start on the empty cluster either (proved)", "  ")
     if cause.proof and cause.only is not None:
-        print_prose(console, f"proved: {cause.proof}, nothing else -> {'starts' if cause.only else 'does not start'}", "  ")
+        answer = "starts" if cause.only else "does not start"
+        print_prose(console, f"proved: with {cause.proof} and nothing else changed it {answer}", "  ")
     _evictions(console, found)
     if found.state in ("gone", "running"):
         _placements(console, found)
@@ -30,12 +32,7 @@ def show_explanation(console: Console, found: Explanation) -> None:
     if cause.code == "Starts":
         _end(console, found)
         return
-    facts = [f"nodes: {found.nodes.feasible} of {found.nodes.total} have room for a pod of it now"]
-    if order.place is not None:
-        facts.append(f"order: {order.place} of {order.of} in {order.queue}, {order.overall} of {order.overall_of} in all")
-    if order.starts_alone is not None and order.overall_of > 1:
-        facts.append(f"alone among waiting jobs: {'starts' if order.starts_alone else 'does not start'}")
-    print_prose(console, " | ".join(facts), "  ")
+    _place(console, found)
     _start(console, found)
     _nodes(console, found)
     _ahead(console, found)
@@ -44,39 +41,52 @@ def show_explanation(console: Console, found: Explanation) -> None:
     _end(console, found)
 
 
+def _place(console: Console, found: Explanation) -> None:
+    order = found.order
+    if order.place is not None:
+        text = f"place: {order.place} of {order.of} in queue {order.queue}, {order.overall} of {order.overall_of} in all queues"
+        print_prose(console, text, "  ")
+    if order.starts_alone is not None and order.overall_of > 1:
+        alone = "it starts" if order.starts_alone else "it does not start either"
+        print_prose(console, f"if no other job waited: {alone}", "  ")
+
+
 def _start(console: Console, found: Explanation) -> None:
     eta = found.eta
     if eta is None:
-        print_prose(console, f"start: not known, {found.eta_reason}", "  ")
+        print_prose(console, f"start: not known: {found.eta_reason}", "  ")
     else:
         print_prose(console, f"start: 50 % by {eta.p50}, 90 % by {eta.p90}; between {eta.p05} and {eta.p95} in 9 of 10 cases", "  ")
-        print_prose(console, f"by {eta.basis}", "    ")
+        print_prose(console, f"from {eta.basis}", "    ")
 
 
 def _nodes(console: Console, found: Explanation) -> None:
-    reasons = found.nodes.reasons
-    if reasons:
-        shown = [f"{count} {text}" for text, count in list(reasons.items())[:_MOST]]
-        print_prose(console, f"{found.nodes.total} nodes: {', '.join(shown)}", "")
-    clauses = found.nodes.clauses[:_CLAUSES]
+    nodes = found.nodes
+    could = f"{nodes.feasible} of {nodes.total} could take one pod of it"
+    print_prose(console, f"nodes: {could}, if it were placed before other waiting pods")
+    if nodes.message and nodes.message != found.cause.message:
+        print_prose(console, nodes.message, "  ")
+    clauses = nodes.clauses[:_CLAUSES]
     if clauses:
         width = max(len("without"), *(len(each.clause) for each in clauses))
-        print_line(console, f"  {'without':<{width}}  nodes  starts", "dim")
+        print_line(console, f"  {'without':<{width}}  {_COULD:>5}  the job starts", "dim")
         for each in clauses:
-            print_line(console, f"  {each.clause:<{width}}  {each.nodes:>5}  {'yes' if each.starts else 'no'}")
+            print_line(console, f"  {each.clause:<{width}}  {each.nodes:>{len(_COULD)}}  {'yes' if each.starts else 'no'}")
 
 
 def _ahead(console: Console, found: Explanation) -> None:
     order = found.order
     if not order.ahead or order.overall is None:
         return
-    parts = []
-    for each in order.ahead[:_MOST]:
+    shown = order.ahead[:_MOST]
+    print_line(console, "served before it:")
+    for each in shown:
         size = ", ".join(f"{amount} {_short(name)}" for name, amount in each.requests.items())
-        queue = f" in {each.queue}" if each.queue != order.queue else ""
-        parts.append(f"{each.job}{queue} ({size or 'no requests'}, priority {each.priority}; by {each.because})")
-    more = order.overall - 1 - len(parts)
-    print_prose(console, f"ahead: {'; '.join(parts)}{f'; and {more} more' if more > 0 else ''}")
+        queue = f" in queue {each.queue}" if each.queue != order.queue else ""
+        print_prose(console, f"{each.job}{queue}: {size or 'no requests'}, priority {each.priority}; first by {each.because}", "  ")
+    more = order.overall - 1 - len(shown)
+    if more > 0:
+        print_line(console, f"  and {more} more")
 
 
 def _short(resource: str) -> str:
@@ -87,12 +97,17 @@ def _blockers(console: Console, found: Explanation) -> None:
     blockers = found.blockers
     if not blockers.jobs:
         return
-    proof = "none can be left out" if blockers.minimal else "some of these may not be needed"
     count = len(blockers.jobs)
+    proof = "without it the job starts" if count == 1 else "without them the job starts"
+    if not blockers.minimal:
+        proof += "; some may not be needed"
+    elif count > 1:
+        proof += ", and none can be left out"
     print_prose(console, f"blocked by {count} job{'s' if count > 1 else ''} ({proof}): {_listed(blockers.jobs)}")
     for each in blockers.may_take[:_MOST]:
-        answer = "yes" if each.allowed else f"no: {each.reason}"
-        print_prose(console, f"may it take {each.job}? {answer}", "  ")
+        until = f", until {each.until}" if each.until else ""
+        answer = "yes" if each.allowed else f"no, {each.reason}{until}"
+        print_prose(console, f"may it evict {each.job}? {answer}", "  ")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -101,18 +116,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _changes(console: Console, found: Explanation) -> None:
-    for by, title in (("user", "you can change"), ("admin", "an administrator can change")):
+    for by, title in (("user", "what you can change"), ("admin", "what an administrator can change")):
         mine = [each for each in found.changes if each.by == by]
         if mine:
-            print_line(console, f"{title}:", "bold")
+            print_line(console, f"{title} (each was tried):", "bold")
         for each in mine:
             print_prose(console, f"{'+' if each.starts else '-'} {each.text}: {_effect(each)}", "  ")
 
 
 def _effect(change: Change) -> str:
     if not change.starts:
-        return "does not start"
-    parts = ["starts" if change.cycles == 1 else f"starts after {change.cycles} cycles"]
+        return "it does not start"
+    parts = ["it starts" if change.cycles == 1 else f"it starts after {change.cycles} cycles"]
     price = change.price
     for word, jobs in (("evicts", price.evicts), ("delays", [each for each in price.delays if each not in price.evicts])):
         if jobs:
@@ -127,15 +142,15 @@ def _end(console: Console, found: Explanation) -> None:
         print_prose(console, note)
     if found.not_established:
         print_prose(console, f"not established: {', '.join(found.not_established)} (--trials and --seconds allow more)")
-    print_line(console, f"{found.trials} trials in {found.seconds:.1f} s", "dim")
+    print_line(console, f"{found.trials} trial runs of the scheduler in {found.seconds:.1f} s", "dim")
 
 
 def _evictions(console: Console, found: Explanation) -> None:
     for each in found.evictions:
         print_prose(console, f"{each.pod} is evicted from {each.node} by {each.action} for {each.gains}", "  ")
         for other in each.instead:
-            answer = "could have gone as well" if other.allowed else f"refused: {other.reason}"
-            print_prose(console, f"instead of it {other.job}? {answer}", "    ")
+            answer = "the policy allows that too" if other.allowed else f"not allowed, {other.reason}"
+            print_prose(console, f"evict {other.job} instead? {answer}", "    ")
 
 
 def _placements(console: Console, found: Explanation) -> None:
@@ -146,10 +161,10 @@ def _placements(console: Console, found: Explanation) -> None:
             continue
         print_prose(console, f"{each.pod} on {each.node}: {_scores(each.scores)}")
         if each.runner_up is not None:
-            word = "next" if each.rank == 1 else "better now"
+            word = "runner-up" if each.rank == 1 else "a better node now"
             print_prose(console, f"{word}: {each.runner_up.node}: {_scores(each.runner_up)}", "  ")
         else:
-            print_prose(console, "no other node would take it", "  ")
+            print_prose(console, "no other node could take it now", "  ")
 
 
 def _scores(scores: NodeScores) -> str:
@@ -159,35 +174,52 @@ def _scores(scores: NodeScores) -> str:
 
 def show_queue(console: Console, found: QueueExplanation) -> None:
     above = f" below {found.parent}" if found.parent else ""
-    print_line(console, f"queue {found.queue}{above}: {found.state}, share {found.share:.2f}", "bold")
+    print_line(console, f"queue {found.queue}{above}: {found.state}", "bold")
     for step in found.steps:
-        amounts = ", ".join(f"{_short(name)} {amount}" for name, amount in step.amounts.items())
-        print_prose(console, f"{step.text} {amounts}".rstrip(), "  ")
-    for word, loans in (("holds beyond its due what is owed to", found.borrows), ("is owed what is held by", found.lends)):
-        for loan in loans:
-            amounts = ", ".join(f"{_short(name)} {amount}" for name, amount in loan.amounts.items())
-            print_prose(console, f"{word} {loan.queue}: {amounts}", "  ")
+        print_prose(console, f"{step.text} {_amounts(step.amounts)}".rstrip(), "  ")
+    if found.deserved:
+        print_prose(console, f"share {found.share:.2f}: the largest part that it holds of a resource that it is owed", "  ")
+    for loan in found.borrows:
+        print_prose(console, f"it holds more than it is owed, and queue {loan.queue} less: {_amounts(loan.amounts)}", "  ")
+    for loan in found.lends:
+        print_prose(console, f"it holds less than it is owed, and queue {loan.queue} more: {_amounts(loan.amounts)}", "  ")
+    if not found.waiting:
+        print_prose(console, "none of its jobs waits after the next cycle", "  ")
+    else:
+        print_prose(console, "waiting after the next cycle, in order:", "  ")
     for number, job in enumerate(found.waiting[:_CLAUSES], start=1):
-        print_line(console, f"  {number}. {job.job}: {job.pods} pods wait, {job.code}")
+        print_line(console, f"    {number}. {job.job}: {_pods(job.pods)}, {job.code}")
     if len(found.waiting) > _CLAUSES:
-        print_line(console, f"  ... and {len(found.waiting) - _CLAUSES} more (-o json shows all)")
+        print_line(console, f"    ... and {len(found.waiting) - _CLAUSES} more (-o json shows all)")
     for note in found.notes:
         print_prose(console, note)
 
 
+def _amounts(amounts: Mapping[str, str]) -> str:
+    return ", ".join(f"{_short(name)} {amount}" for name, amount in amounts.items())
+
+
+def _pods(count: int) -> str:
+    return f"{count} pod{'s' if count != 1 else ''}"
+
+
 def show_node(console: Console, found: NodeExplanation) -> None:
     states = ["ready" if found.ready else "not ready", *(["cordoned"] if found.unschedulable else []), *found.taints]
-    print_line(console, f"node {found.node}: {', '.join(states)}, {found.pods} pods", "bold")
-    free = ", ".join(f"{_short(name)} {amount}" for name, amount in found.free.items())
-    print_prose(console, f"free: {free or 'nothing'}", "  ")
+    print_line(console, f"node {found.node}: {', '.join(states)}, {_pods(found.pods)}", "bold")
+    print_prose(console, f"free: {_amounts(found.free) or 'nothing'}", "  ")
     if found.useless:
-        useless = ", ".join(f"{_short(name)} {amount}" for name, amount in found.useless.items())
-        print_prose(console, f"free, and of no use to any pod that waits: {useless}", "  ")
+        print_prose(console, f"free, but no waiting pod that asks for it fits: {_amounts(found.useless)}", "  ")
     if not found.waiting:
         print_prose(console, "no pod waits", "  ")
+    else:
+        takes = sum(not each.refused for each in found.waiting)
+        kinds = f"{takes} of {len(found.waiting)} kinds of" if takes else "none of the"
+        print_prose(console, f"it could take {kinds} pods that wait:", "  ")
     for each in found.waiting[:_CLAUSES]:
-        asked = ", ".join(f"{amount} {_short(name)}" for name, amount in each.requests.items()) or "nothing"
-        answer = f"refused: {', '.join(each.refused)}" if each.refused else "would be taken"
-        print_prose(console, f"{each.pods} pods of {_listed(each.jobs)} ({asked}): {answer}", "  ")
+        asked = ", ".join(f"{amount} {_short(name)}" for name, amount in each.requests.items()) or "no requests"
+        answer = f"no, {', '.join(each.refused)}" if each.refused else "one fits"
+        print_prose(console, f"{_pods(each.pods)} of {_listed(each.jobs)} ({asked} each): {answer}", "    ")
+    if len(found.waiting) > _CLAUSES:
+        print_line(console, f"    ... and {len(found.waiting) - _CLAUSES} more kinds of pods (-o json shows all)")
     for note in found.notes:
         print_prose(console, note)

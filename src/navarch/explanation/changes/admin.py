@@ -69,7 +69,7 @@ def missing_queue(changes: Changes) -> None:
         return
     chain = queues_above(given, spec.queue)
     if not chain:
-        changes.attempt(BY, "queue", f"make the queue {spec.queue}", [new_queue(spec.queue, given.of_kind("Queue"), spec.dialect)])
+        changes.attempt(BY, "queue", f"create the queue {spec.queue}", [new_queue(spec.queue, given.of_kind("Queue"), spec.dialect)])
     for queue in chain:
         if not is_kai(queue) and (queue.get("status") or {}).get("state") not in (None, "", "Open"):
             changes.attempt(BY, "queue", f"open the queue {queue['metadata']['name']}", [opened_queue(queue)])

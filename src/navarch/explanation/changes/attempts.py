@@ -80,12 +80,12 @@ class Changes:
             remove=list(remove),
             starts=outcome.starts,
             cycles=outcome.cycles or cycles,
-            price=self._price(outcome, remove) if outcome.starts else Price(),
+            price=self._price(outcome) if outcome.starts else Price(),
         )
         if not any(each.objects == change.objects and each.remove == change.remove for each in self.found):
             self.found.append(change)
 
-    def _price(self, outcome: Outcome, remove: Sequence[str]) -> Price:
+    def _price(self, outcome: Outcome) -> Price:
         """Against the same number of cycles without the change."""
         assert outcome.cycles is not None
         records = self.base.records[: outcome.cycles]

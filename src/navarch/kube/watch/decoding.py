@@ -18,7 +18,7 @@ of the request is then unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -28,6 +28,11 @@ from navarch.object_types import ObjectKey
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 DEEPEST = 100
+PIECE = 32 * 1024
+"""Bytes of a page that are decoded together, and then the rest of the item in which they end."""
+_ITEMS = b'"items":['
+_BETWEEN_ITEMS = b'},{"metadata":{'
+"""How an API server ends an item of a built-in kind and begins the next."""
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
 
@@ -133,6 +138,16 @@ Event = Change[T] | Bookmark | Failure | BadObject
 Salvage = Callable[[bytes, Exception], T | None]
 
 
+class _PageItems(Generic[T]):
+    """Iterates over what `read()` gives, anew each time."""
+
+    def __init__(self, read: Callable[[], Iterator[T | BadObject]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[T | BadObject]:
+        return self._read()
+
+
 class ObjectDecoder(Generic[T]):
     """Decodes one kind. Its only state is an unfinished line: use one decoder for each stream (`restart`)."""
 
@@ -164,8 +179,25 @@ class ObjectDecoder(Generic[T]):
         except (*_NOT_JSON, RecursionError):
             return [self._line(line) for line in lines.splitlines() if line]
 
-    def page(self, body: bytes, path: str) -> Sequence[T | BadObject]:
-        """The items of a page of a list."""
+    def page(self, body: bytes, path: str) -> Iterable[T | BadObject]:
+        """The items of a page of a list, decoded while they are read and again each time that they are read."""
+        return _PageItems(lambda: self._pieces(body, path))
+
+    def _pieces(self, body: bytes, path: str) -> Iterator[T | BadObject]:
+        """Decode a page in pieces: a piece that fits into the processor's cache, and is read before the next one is decoded, costs
+        half as much. Cutting the page elsewhere than between two items leaves a bracket open, so what is not cut right cannot be
+        decoded, and the rest of the page is decoded at once."""
+        begin = start = body.find(_ITEMS) + len(_ITEMS)
+        while begin >= len(_ITEMS) and (cut := body.find(_BETWEEN_ITEMS, start + PIECE)) >= 0:
+            try:
+                found = self._page.decode(b"{%b%b]}" % (_ITEMS, body[start : cut + 1])).items or ()
+            except (*_NOT_JSON, RecursionError):
+                break
+            yield from found
+            start = cut + 2
+        yield from self._at_once(body if start == begin else b"{%b%b" % (_ITEMS, body[start:]), path)
+
+    def _at_once(self, body: bytes, path: str) -> Sequence[T | BadObject]:
         try:
             return self._page.decode(body).items or ()
         except (*_NOT_JSON, RecursionError):

@@ -15,10 +15,11 @@ It does no I/O: an informer passes in events and whole lists. Whatever the strea
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
+from navarch.kube.errors import KubeError
 from navarch.kube.watch.decoding import BadObject, Change, HasMetadata, Metadata, key_of
 from navarch.object_types import ObjectKey
 
@@ -37,9 +38,9 @@ class Handler(Protocol[T_contra]):
 
 
 class BulkHandler(Handler[T_contra], Protocol[T_contra]):
-    """A handler that takes the new objects of a list many at a time, with the outcome of `added` for each."""
+    """A handler that takes the new objects of a list many at a time, with the outcome of `added` for each. They can be read once."""
 
-    def added_all(self, new: Sequence[T_contra], /) -> None: ...
+    def added_all(self, new: Iterator[T_contra], /) -> None: ...
 
 
 BATCH = 2000
@@ -59,7 +60,7 @@ class ObjectStore(Generic[T]):
         self.objects: Final = {} if objects is None else objects
         self.bad: dict[ObjectKey, Metadata] = {}
         self._handler = handler
-        self._added_all: Callable[[Sequence[T]], None] | None = getattr(handler, "added_all", None)
+        self._added_all: Callable[[Iterator[T]], None] | None = getattr(handler, "added_all", None)
         self._on_bad = on_bad
 
     def apply(self, change: Change[T]) -> None:
@@ -102,8 +103,34 @@ class ObjectStore(Generic[T]):
             yield item if old is None or _version(old.metadata) != _version(item.metadata) else old
 
     def add(self, items: Iterable[T | BadObject], *, anew: bool = False) -> None:
-        """A part of a whole list, each object once: pass new and changed objects on to the handler. `anew` is that of `replace`."""
-        fresh: dict[ObjectKey, T] = {}
+        """A part of a whole list, each object once: pass new and changed objects on to the handler. `anew` is that of `replace`.
+
+        A handler that takes many at a time handles each object before the next is read from `items`. If it fails, `items` are read
+        again and passed on one by one, so that the failure stays with its object."""
+        new: set[ObjectKey] = set()
+        if self._added_all is None:
+            for item in self._new(items, anew, new):
+                self._tell(item.metadata, self._handler.added, item)
+            return
+        try:
+            self._added_all(self._new(items, anew, new))
+        except Exception as error:
+            # The watch goes on, and no object is lost because of another one in its list.
+            if not isinstance(error, KubeError):  # else the list itself cannot be read, and reading it again tells so
+                log.exception("handler failed on %d new objects; passing them on one by one", len(new))
+            self._add_again(items, anew, new)
+
+    def _add_again(self, items: Iterable[T | BadObject], anew: bool, new: set[ObjectKey]) -> None:
+        """`add` without the handler's way for many. `new`: what was stored already."""
+        for item in items:
+            if not isinstance(item, BadObject) and key_of(item.metadata) in new:
+                self._put(key_of(item.metadata), None, item)
+                continue
+            for found in self._new((item,), anew, set()):
+                self._tell(found.metadata, self._handler.added, found)
+
+    def _new(self, items: Iterable[T | BadObject], anew: bool, keys: set[ObjectKey]) -> Iterator[T]:
+        """Store new objects, give them and add their keys to `keys`. Changed and bad objects are passed on."""
         for item in items:
             if isinstance(item, BadObject):
                 self._report_bad(item)
@@ -111,28 +138,14 @@ class ObjectStore(Generic[T]):
             new = item.metadata
             key = (new.namespace or "", new.name)
             old = self.objects.get(key)
-            if old is None and self._added_all is not None:
-                fresh[key] = item
-            elif anew or old is None or (old.metadata.uid, old.metadata.resource_version) != (new.uid, new.resource_version):
+            if old is None:
+                self.objects[key] = item
+                if self.bad:
+                    self.bad.pop(key, None)
+                keys.add(key)
+                yield item
+            elif anew or (old.metadata.uid, old.metadata.resource_version) != (new.uid, new.resource_version):
                 self._put(key, old, item)
-        if fresh:
-            self._put_all(fresh)
-
-    def _put_all(self, fresh: dict[ObjectKey, T]) -> None:
-        """New objects at once. If the handler raises, each is passed on by itself, so that the failure stays with its object."""
-        assert self._added_all is not None
-        self.objects.update(fresh)
-        if self.bad:
-            for key in fresh:
-                self.bad.pop(key, None)
-        new = list(fresh.values())
-        try:
-            self._added_all(new)
-        except Exception:
-            # The watch goes on, and no object is lost because of another one in its list.
-            log.exception("handler failed on %d new objects; passing them on one by one", len(new))
-            for item in new:
-                self._tell(item.metadata, self._handler.added, item)
 
     def _put(self, key: ObjectKey, old: T | None, new: T) -> None:
         self.objects[key] = new

@@ -10,7 +10,7 @@ and versions. That saves half of the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -69,22 +69,25 @@ class PodHandler:
     def added(self, new: Pod, /) -> None:
         self._put(new, None)
 
-    def added_all(self, new: Sequence[Pod], /) -> None:
+    def added_all(self, new: Iterator[Pod], /) -> None:
         """Many pods of a list at once, with the outcome of `added` for each."""
-        whole: list[Pod] = []
+        for unread, problem in self._cache.put_new_pods(self._whole(new)):
+            self._put_unread(unread, problem)
+
+    def _whole(self, new: Iterator[Pod]) -> Iterator[Pod]:
+        """Pods that can be read. When the next one is asked for, a pod was read, and the store forgets most of it if it has a node."""
         for pod in new:
             if isinstance(pod, PartialPod):
                 self._put_half(pod)
                 continue
             try:
                 check_name("Pod", pod.metadata)
-                whole.append(pod)
             except ObjectError as error:
                 self._put_unread(pod, error)
-        for unread, problem in self._cache.put_new_pods(whole):
-            self._put_unread(unread, problem)
-        placed = [pod.metadata for pod in whole if pod.spec.node_name]
-        self._cache.pods.update({(meta.namespace or "", meta.name): Pod(metadata=_who(meta)) for meta in placed})
+                continue
+            yield pod
+            if pod.spec.node_name:
+                self._shrink(pod)
 
     def updated(self, old: Pod, new: Pod, /) -> None:
         self._put(new, old)

@@ -61,6 +61,8 @@ class QueueLedger:
         self.inqueue: IntArray = self._sums(claims, queue_of_job(session, rows))
         self._asked: dict[int, tuple[Rows, IntArray]] = {}
         self._pairs: dict[int, list[tuple[int, int]]] = {}
+        self._over_limit: dict[tuple[int, int, str, bytes, bytes], Reason] = {}
+        """By queue, class and figures: a backlog of equal jobs is refused for one reason, whose text is written once."""
 
     def attainable_request(self) -> IntArray:
         """What queues hold and ask for, without what no node could ever hold, unless the policy lets that count."""
@@ -126,12 +128,22 @@ class QueueLedger:
 
     def over_limit(self, queue: Queue, task: TaskClass, limit: Vector, *, limit_is: str) -> Reason:
         """Why not even one more: for when `room` found none."""
+        held, (tried, pods) = self.allocated[queue.number], _tried(self.session)
+        if pods:
+            return self._find_over_limit(queue, task, limit, limit_is, held, tried, pods)
+        key = (queue.number, task.number, limit_is, held.tobytes(), limit.tobytes())
+        found = self._over_limit.get(key)
+        if found is None:
+            found = self._over_limit[key] = self._find_over_limit(queue, task, limit, limit_is, held, 0, 0)
+        return found
+
+    def _find_over_limit(
+        self, queue: Queue, task: TaskClass, limit: Vector, limit_is: str, held: IntArray, tried: IntArray | int, pods: int
+    ) -> Reason:
         dims, request = self.asked(task)
-        held = self.allocated[queue.number]
         short = [d for d, asked in zip(dims.tolist(), request.tolist()) if held[d] + asked > limit[d]]
         if absent := in_order([d for d in short if not self.session.total[d]], self.names):
             return Reason(NEVER, f"cannot start: no node offers {', '.join(absent)}", figures={"queue": queue.name}, undone_by=FREED)
-        tried, pods = _tried(self.session)
         asked, others, prefix = task.charge + tried, held - tried, f"queue {queue.name} would exceed its {limit_is}"
         return self.refusal("QueueLimit", prefix, short, queue, others, asked, limit, limit_is, pods)
 

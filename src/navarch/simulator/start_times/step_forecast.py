@@ -94,7 +94,17 @@ class StepForecast:
     def cycle(self, now: float) -> CycleRecord:
         policy = self._policy
         self._snapshot = self.cluster.snapshot(policy.semantics.node_order, instead_of=self._snapshot)
-        return decide(self._snapshot, policy, self._registry, now, "step", devices="step", report_all=False, report_queues=False)
+        return decide(
+            self._snapshot,
+            policy,
+            self._registry,
+            now,
+            "step",
+            devices="step",
+            report_all=False,
+            report_queues=False,
+            report_pods=False,
+        )
 
     @property
     def nominations_last(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 from msgspec.structs import replace
 
-from navarch.explanation.queues import explain_queue
+from navarch.explanation.queues import queue_explained
 from navarch.web.api.context import Context
 from navarch.web.api.names import find_queue
 from navarch.web.application import json_response
@@ -22,7 +22,7 @@ class QueuePage:
         name = find_queue(context, viewer, request.match_info["name"])
         record = await context.dry_run.record()
         # The dry run tells what waits. What queues hold is told as it is now, before the next cycle.
-        found = explain_queue(state.cluster, replace(record, queues=state.assessment.queues), name)
+        found = queue_explained(state.cluster, replace(record, queues=state.assessment.queues), name, state.policy)
         seen = context.queues_seen(viewer)
         if seen is not None:
             found.borrows = [each for each in found.borrows if each.queue in seen]

@@ -7,9 +7,9 @@ from typing import Final
 from navarch.engine.reasons import Reason, dominant
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.session import Session
-from navarch.explanation.nodes import feasible_nodes, reasons_of
+from navarch.explanation.nodes import nodes_answer
 from navarch.explanation.order import order_of
-from navarch.explanation.result import Cause, EvictionAnswer, Explanation, NodesAnswer
+from navarch.explanation.result import Cause, EvictionAnswer, Explanation
 from navarch.explanation.search import NOT_REACHED
 from navarch.ingest.groups import shown_key
 
@@ -33,7 +33,7 @@ def quick_explanation(
     decision = next((each for each in record.jobs if each.job == key), None)
     starts = sorted({bind.node for bind in record.binds if bind.job == key})
     found = Explanation(shown_key(key), "pending", _cause(record, decision, key, starts, why))
-    found.nodes = NodesAnswer(len(session.nodes), feasible_nodes(session, key), reasons_of(decision))
+    found.nodes = nodes_answer(session, key, decision)
     found.order = order_of(session, record, key)
     found.evictions = [
         EvictionAnswer(each.pod, each.node, each.action, shown_key(each.for_), each.reason, each.message)

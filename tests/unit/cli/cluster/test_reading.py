@@ -28,11 +28,11 @@ def published(document: dict[str, Any] | None = None) -> PublishedState:
     return PublishedState("1", ["navarch"], policy, Parameters(), SHARES, "me", "2026-01-01T00:00:00Z")
 
 
-def shown(state: PublishedState | None, *, only_nodes: bool = False) -> tuple[Overview, list[str]]:
+def shown(state: PublishedState | None) -> tuple[Overview, list[str]]:
     manifests = [node("n").cpu(8), queue("q"), pod_group("g", 1).queue("q"), pod("g-0").cpu(64).in_group("g").scheduler("navarch")]
     listed = Listed([Document(each) for each in manifests])
     told: list[str] = []
-    return asyncio.run(overview_of(listed, None, installed(), told.append, state=state, only_nodes=only_nodes)), told
+    return asyncio.run(overview_of(listed, None, installed(), told.append, state=state)), told
 
 
 def test_shares_are_the_schedulers_where_its_policy_cannot_be_read_here() -> None:
@@ -50,8 +50,3 @@ def test_shares_are_computed_where_the_policy_can_be_read(state: PublishedState 
     (row,) = (each for each in found.queues if each.name == "q")
     assert row.share != 0.75 and told == []
     assert [job.prospect is not None for job in found.jobs] == [True]
-
-
-def test_nodes_depend_on_no_policy() -> None:
-    found, told = shown(published(MISSING), only_nodes=True)
-    assert [row.name for row in found.nodes] == ["n"] and told == []

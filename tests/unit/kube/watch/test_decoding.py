@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest.mock import patch
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -61,6 +64,33 @@ def test_whatever_bytes_change_an_item_is_read_or_bad(at: int, bytes_: bytes) ->
     except msgspec.DecodeError:
         return  # the page that holds it is not JSON
     assert isinstance(ObjectDecoder(Pod).item(msgspec.Raw(damaged)), Pod | BadObject)
+
+
+ITEM = st.fixed_dictionaries(
+    {
+        "metadata": st.fixed_dictionaries({"name": st.sampled_from(["a", 'b"},{"metadata":{', "c"])}),
+        "spec": st.sampled_from([{"nodeName": "n"}, {"nodeName": 5}, {"priority": 3}]),
+        "owned": st.lists(st.sampled_from([{"metadata": {"x": 1}}, {"items": [{"metadata": {}}, {"metadata": {}}]}, 7]), max_size=4),
+    }
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(ITEM, max_size=12), st.booleans(), st.integers(0, 200))
+def test_a_page_is_the_same_in_pieces_of_any_size(items: list[dict[str, Any]], metadata_first: bool, size: int) -> None:
+    page: dict[str, Any] = {"metadata": {"resourceVersion": "1"}, "items": items}
+    body = msgspec.json.encode(page if metadata_first else dict(reversed(page.items())))
+    found = []
+    for piece in (size, len(body)):
+        with patch("navarch.kube.watch.decoding.PIECE", piece):
+            items_found = ObjectDecoder(Pod).page(body, "/pods")
+            assert list(map(_told, items_found)) == list(map(_told, items_found)), "it can be read again"
+            found.append(list(map(_told, items_found)))
+    assert found[0] == found[1] and len(found[0]) == len(items)
+
+
+def _told(item: Pod | BadObject) -> object:
+    return (item.metadata.name, str(item.error)) if isinstance(item, BadObject) else item
 
 
 def test_good_lines_are_read_in_one_pass() -> None:
