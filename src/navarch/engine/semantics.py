@@ -181,8 +181,10 @@ class Semantics:
         "the books of shared GPUs are balanced by counting: where a GPU of a node is promised, an idle one can be lost for the rest "
         "of the cycle, even if the promise or an eviction is taken back",
     )
-    free_parts_count_in_domains: bool = switch(
-        True, "free parts of shared GPUs do not count when it is decided how full a domain of a topology is"
+    domains_are_exact: bool = switch(
+        True,
+        "nodes of a domain of a topology that cannot be used count in what the domain has free, and free parts of shared GPUs do not "
+        "count in how full it is",
     )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
     cut_search_ends_action: bool = switch(
