@@ -55,7 +55,7 @@ def amounts(session: Session, task: TaskClass, at: Figures, resource: str, *, de
         return None
     capacity = at.allocatable[dim]
     least, most = session.nodes.extent(dim)
-    everywhere, small = least > 0, 0 <= least and most < _EXACT
+    everywhere, small = least > 0, least >= 0 and most < _EXACT
     if dim >= 2 and class_behind(session.snapshot, resource) is not None:
         devices = session.shared(DeviceCounts).of(resource)
         missing = capacity == 0
