@@ -27,8 +27,9 @@ def test_the_part_that_is_left_is_a_whole_percentage(nodes: list[tuple[int, int]
         world.pods("running", node=f"n{number}", memory=used, footprint=(0, used))
     session = world.session()
     task = session.class_of(job_of(session, "waiting").tasks[0])
-    found = Allocation(session, 1.0, "LeastAllocated", (("memory", 1),)).raw(task, session.nodes)
+    scorer = Allocation(session, 1.0, "LeastAllocated", (("memory", 1),))
+    found = scorer.raw(task, session.nodes)
     assert [session.nodes.allocatable[MEMORY, row] for row in range(len(nodes))] == [capacity for capacity, _ in nodes]
     assert found.tolist() == [max(capacity - used - asked, 0) * 100 // capacity for capacity, used in nodes]
     some = np.arange(0, len(nodes), 2)
-    assert Allocation(session, 1.0, "LeastAllocated", (("memory", 1),)).raw(task, session.nodes.at(some)).tolist() == found[some].tolist()
+    assert scorer.raw(task, session.nodes.at(some)).tolist() == found[some].tolist()
