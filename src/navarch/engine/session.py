@@ -338,7 +338,7 @@ class Session(PluginRunner):
         if self._label_keys is not None or self._told_apart_by:
             return False
         shapes = self.shape[tasks]
-        return bool((shapes == shapes[0]).all())
+        return int(np.count_nonzero(shapes == shapes[0])) == len(tasks)
 
     def _make_class(self, task: int, number: int) -> TaskClass:
         shape = self.snapshot.shapes[number]
@@ -511,11 +511,13 @@ class Session(PluginRunner):
     def record_binds(self, job: Job, tasks: Sequence[int]) -> None:
         """Add allocated tasks to the record's binds and move them to BINDING. Called by statements only."""
         names = self.nodes.names
-        rows = [int(self.node[tasks[0]])] if len(tasks) == 1 else self.node[list(tasks)].tolist()
+        moved = np.array(tasks)
+        on = self.node[moved]
+        rows = on.tolist()
         specs, key, binds = self._specs, job.key, self.record.binds
         if self.devices is None and not self.zones and not self.cpus and not self.bind_annotations:
-            placed = [(spec, names[row]) for task, row in zip(tasks, rows) if (spec := specs[task]) is not None]
-            binds += [Bind(f"{spec.namespace}/{spec.name}", node, spec.uid, key) for spec, node in placed]
+            placed = zip(map(specs.__getitem__, tasks), rows)
+            binds += [Bind(f"{spec.namespace}/{spec.name}", names[row], spec.uid, key) for spec, row in placed if spec is not None]
         else:
             held = {} if self.devices is None else self.devices.groups
             for task, row in zip(tasks, rows):
@@ -531,8 +533,8 @@ class Session(PluginRunner):
             self.bound[rows[0]] += 1
             self.status[tasks[0]] = BINDING
         else:
-            np.add.at(self.bound, rows, 1)
-            self.status[list(tasks)] = BINDING
+            np.add.at(self.bound, on, 1)
+            self.status[moved] = BINDING
         job.counts[ALLOCATED] -= len(tasks)
         job.counts[BINDING] += len(tasks)
 

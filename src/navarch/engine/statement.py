@@ -244,6 +244,8 @@ class Statement:
         session = self.session
         if len(tasks) == 1:
             rows, counts = np.array(nodes, dtype=np.intp), _ONE
+        elif len(set(nodes)) == len(nodes):
+            rows, counts = np.array(nodes, dtype=np.intp), np.ones(len(nodes), dtype=np.int64)
         else:
             times = Counter(nodes)
             rows = np.fromiter(times, dtype=np.intp, count=len(times))
@@ -274,7 +276,7 @@ class Statement:
             else:
                 session.devices.unplaced(task, first, row, operation.left, promised=pipelined)
         count = len(operation.tasks)
-        moved: int | list[int] = operation.tasks if count > 1 else operation.tasks[0]  # one is far cheaper than a list of one
+        moved = np.array(operation.tasks) if count > 1 else operation.tasks[0]  # one is far cheaper than an array of one
         if sign > 0:
             session.status[moved] = operation.kind
             session.node[moved] = operation.nodes if count > 1 else operation.nodes[0]
