@@ -85,7 +85,7 @@ def test_where_the_share_is_the_whole_cluster_the_cluster_is_full() -> None:
     place(session, "a", "n", 9)
     reason = plugin(session).allocatable(session.queues["only"], task, 1)
     assert isinstance(reason, Reason)
-    assert (reason.code, reason.message) == ("ClusterFull", "not enough free cpu: asks 1, queue only holds 9 of the cluster's 9")
+    assert (reason.code, reason.message) == ("ClusterFull", "insufficient cpu in the cluster: asks 1, queue only holds 9 of 9")
     assert next_step(reason) == "wait until running jobs end, or request less"
 
 

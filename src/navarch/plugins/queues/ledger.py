@@ -160,7 +160,7 @@ class QueueLedger:
         lacking = {self.names[d]: side_by_side(self.names[d], asked[d].item(), held[d].item(), total[d].item()) for d in short}
         holder, pods = ("others hold", f"{tried + 1} pods of this job ask") if tried else (f"queue {queue.name} holds", "asks")
         told = [
-            f"not enough free {name}: {pods} {asks}, {holder} {holds} of the cluster's {of}"
+            f"insufficient {name} in the cluster: {pods} {asks}, {holder} {holds} of {of}"
             for name in in_order(short, self.names)
             for asks, holds, of in (lacking[name],)
         ]
