@@ -215,7 +215,7 @@ def _by_name(session: Session, tasks: Iterable[int]) -> list[int]:
 
 
 def _promises(session: Session) -> None:
-    for task in np.flatnonzero(session.status == PIPELINED).tolist():
+    for task in (session.status == PIPELINED).nonzero()[0].tolist():
         spec = session.task(task)
         job = session.job_of(task)
         session.record.nominations.append(

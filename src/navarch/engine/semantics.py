@@ -255,6 +255,9 @@ class Semantics:
     zero_cards_take_room: bool = switch(
         False, "a container that asks for 0 vGPUs takes memory and cores of a card for the rest of the cycle, and gets no card"
     )
+    vgpu_requests_wrap: bool = switch(
+        False, "a request for vGPUs of 2147483648 or more wraps round as a number of 32 bits does: 4Gi of vgpu-memory is a whole card"
+    )
     card_modes_are_kept: bool = switch(True, "a node that shares its cards by MPS or MIG counts as one that shares them by HAMi")
     unserved_cards_pass: bool = switch(
         False, "a pod that asks for parts of cards which no plugin of the policy gives out is placed all the same"

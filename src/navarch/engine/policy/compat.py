@@ -81,6 +81,7 @@ COMPAT: Mapping[str, Semantics] = {
         card_scores_come_from_filter=True,
         cards_counted_once_a_pod=True,
         zero_cards_take_room=True,
+        vgpu_requests_wrap=True,
         card_modes_are_kept=False,
         spread_prefers_idle_cards=False,
         cpus_must_suffice=False,
