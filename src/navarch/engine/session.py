@@ -225,17 +225,17 @@ class Session(PluginRunner):
     def jobs_with_pending(self) -> list[Job]:
         """Jobs that had a pending task when the cycle began, by key."""
         if self._waiting is None:
-            self._waiting = sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.marks.waiting).tolist()), key=_key)
+            self._waiting = sorted(self.jobs_at(_set_rows(self.snapshot.jobs.marks.waiting)), key=_key)
         return self._waiting.copy()
 
     def unadmitted_jobs(self) -> list[Job]:
         """Jobs whose phase is not admitted yet, by key."""
-        return sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.marks.unadmitted).tolist()), key=_key)
+        return sorted(self.jobs_at(_set_rows(self.snapshot.jobs.marks.unadmitted)), key=_key)
 
     def unadmitted_without_pods(self) -> list[Job]:
         """Jobs that are not admitted and have no pods. There are few, because most jobs that are not admitted have pending pods."""
         marks = self.snapshot.jobs.marks
-        return [job for job in self.jobs_at(np.flatnonzero(marks.unadmitted & ~marks.waiting).tolist()) if not job.tasks]
+        return [job for job in self.jobs_at(_set_rows(marks.unadmitted & ~marks.waiting)) if not job.tasks]
 
     def all_jobs(self) -> list[Job]:
         """Every job with a group and a queue, by key. The cost grows with all jobs: for close, small clusters and tests."""
@@ -253,7 +253,7 @@ class Session(PluginRunner):
             restless = marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless
             if any(plugin.says_scheduled for plugin in self.plugins):
                 restless = restless | marks.unsaid
-            self._restless = self.jobs_at(np.flatnonzero(restless).tolist())
+            self._restless = self.jobs_at(_set_rows(restless))
         return self._and_changed(self._restless)
 
     def jobs_maybe_broken(self) -> list[Job]:
@@ -263,7 +263,7 @@ class Session(PluginRunner):
         broken = self.snapshot.jobs.marks.broken.copy()
         owner = tasks.job[tasks.in_part & tasks.alive]
         broken[owner[owner >= 0]] = True
-        return self._and_changed(self.jobs_at(np.flatnonzero(broken).tolist()))
+        return self._and_changed(self.jobs_at(_set_rows(broken)))
 
     def _and_changed(self, jobs: Sequence[Job]) -> list[Job]:
         changed = (job for job in self.touched_jobs if job.has_news)
@@ -504,7 +504,7 @@ class Session(PluginRunner):
         elif operation.kind == TaskStatus.PENDING:
             spec, job = self.task(operation.tasks[0]), operation.job
             node = self.nodes.names[operation.nodes[0]]
-            self.record.nominations.append(Nomination(spec.key, node, spec.uid, job.key if job else "", evicting=True))
+            self.record.nominations.append(Nomination(spec.key, node, spec.uid, job.key if job else "", evicting=operation.evicting))
         elif operation.evicting:
             self.promised_by_eviction.update(operation.tasks)
 
@@ -570,6 +570,12 @@ def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
     found: IntArray = np.array(units, dtype=np.int64)
     found.flags.writeable = False
     return found
+
+
+def _set_rows(marks: BoolArray) -> list[int]:
+    """The rows that are marked. Several times quicker than `np.flatnonzero` for the few thousand jobs of most clusters."""
+    rows: list[int] = marks.nonzero()[0].tolist()
+    return rows
 
 
 def _key(job: Job) -> str:
