@@ -504,7 +504,7 @@ class Session(PluginRunner):
         elif operation.kind == TaskStatus.PENDING:
             spec, job = self.task(operation.tasks[0]), operation.job
             node = self.nodes.names[operation.nodes[0]]
-            self.record.nominations.append(Nomination(spec.key, node, spec.uid, job.key if job else "", evicting=True))
+            self.record.nominations.append(Nomination(spec.key, node, spec.uid, job.key if job else "", evicting=operation.evicting))
         elif operation.evicting:
             self.promised_by_eviction.update(operation.tasks)
 

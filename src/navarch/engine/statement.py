@@ -189,10 +189,11 @@ class Statement:
             Operation(PIPELINED, PENDING, job, [task], [row], session.class_of(task), np.array([row], dtype=np.intp), _ONE), -1
         )
 
-    def nominate(self, task: int, node: int) -> None:
-        """Promise the node to a pending task without reserving anything there. The record of the cycle tells it."""
+    def nominate(self, task: int, node: int, *, again: bool = False) -> None:
+        """Promise the node to a pending task without reserving anything there. The record of the cycle tells it. `again`: the task
+        keeps a promise of an earlier cycle."""
         job, kind = self.session.job_of(task), self.session.class_of(task)
-        self.operations.append(Operation(PENDING, PENDING, job, [task], [node], kind, _ONE_ROW, _ONE))
+        self.operations.append(Operation(PENDING, PENDING, job, [task], [node], kind, _ONE_ROW, _ONE, evicting=not again))
 
     def bind_allocated(self, job: Job, tasks: Sequence[int]) -> None:
         """Bind tasks that earlier statements of the cycle allocated and did not commit. Not undone by `discard`."""
