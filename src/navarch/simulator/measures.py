@@ -159,7 +159,7 @@ class Measures:
             "finished": self.finished,
             "jct": summary(self.completion),
             "queueing": summary(self.queueing),
-            "makespan": self.last - self.first if self.first is not None else 0.0,
+            "makespan": max(self.last - self.first, 0.0) if self.first is not None else 0.0,
             "gpuAllocated": {"mean": self._mean_share(self.allocated), "at": self.at},
             "fragmentation": self._mean_share(self.fragmented),
             "preemptions": self.preemptions,
