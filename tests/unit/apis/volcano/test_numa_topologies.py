@@ -12,7 +12,6 @@ from navarch.apis.errors import ObjectError
 from navarch.apis.volcano.numa_topologies import Numatopology, read_numatopology
 from navarch.model.spec import CpuSpec, CpuTopologySpec
 
-
 STRICT, VOLCANO = Settings(), Settings(unreadable_cpus_are_none=True)
 
 
