@@ -118,4 +118,4 @@ def test_jobs_ahead_start_first_however_many_ends_a_step_has() -> None:
     steps = StepForecast(cluster, policy, registry, NOW, ["default/w100"])
     found = steps.run(remaining, np.random.default_rng(0), until=NOW + 100_000.0)
     steps.close()
-    assert found is not None and found["default/w100"] > NOW + 109.0, "a hundred nodes become free, for the hundred jobs ahead"
+    assert found is not None and found["default/w100"] >= NOW + 9000.0, "a hundred nodes become free, for the hundred jobs ahead"

@@ -4,8 +4,8 @@
 into the time. Here:
 
 - the model is changed in place and put back after each draw. A job that ends leaves finished pods behind, which hold nothing;
-- a step has at least one end for each thousand running jobs, later a quarter of those that there were before it. A job starts
-  when one of them ends, which is drawn. So ten thousand ends take about thirty steps;
+- a step has at least one end for each 500 running jobs, later 30 % of those that there were before it. Jobs start
+  when these end, in their order. So ten thousand ends take about twenty-five steps;
 - the cycle at the present moment is the same for all draws. It is run once, over all jobs;
 - later cycles try the first jobs of each queue that have idle room, as many as have ended (`idle_room`). With fewer the jobs ahead
   would start too late, and the job in question before them. What could start by eviction alone is found by the first cycle, or not
@@ -42,9 +42,9 @@ from navarch.simulator.workload import Workload
 
 STEPS_FROM = 1000
 """With more running jobs than this, ends are taken in steps."""
-GROWTH = 0.25
+GROWTH = 0.3
 """Ends of a step for each end before it."""
-FIRST_ENDS = 1000
+FIRST_ENDS = 500
 """A step has at least one end for so many running jobs."""
 MOST_CYCLES = 2
 """Of one step: one evicts, the next binds; or those behind have their turn."""
@@ -274,8 +274,8 @@ class _Course:
                 )
                 self._changed.put_task(placed)
                 moved[bind.job] = None
-        for key in moved:
-            self._settle(key)
+        for number, key in enumerate(moved):
+            self._settle(key, number, len(moved))
         if self._forecast.nominations_last:
             for uid, node in lasting_promises(record).items():
                 task = self._cluster.task(uid)
@@ -284,8 +284,9 @@ class _Course:
         for decision in record.jobs:
             self._note(decision)
 
-    def _settle(self, key: str) -> None:
-        """Pods of the job were placed or evicted: it runs or waits from now on."""
+    def _settle(self, key: str, number: int, of: int) -> None:
+        """Pods of the job were placed or evicted: it runs or waits from now on. It is the `number`th `of` those that the cycle moved:
+        the first ones start when the first jobs of the step end."""
         spec = self._spec(key)
         if spec is None:
             return
@@ -296,7 +297,8 @@ class _Course:
         elif key not in self.running:
             self.running.add(key)
             moments = self._moments
-            start = moments[0] if self._random is None else moments[int(self._random.integers(len(moments)))]
+            part = 0.0 if self._random is None else (number + float(self._random.random())) / of
+            start = moments[int(part * len(moments))]
             end = start + self._length(key)
             if self._random is not None and math.isfinite(end):
                 self._end_of[key] = end
