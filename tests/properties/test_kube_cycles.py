@@ -99,7 +99,7 @@ def product(case: dict[str, Any], waiting: list[dict[str, Any]], policy: Policy 
     return {
         "binds": {bind.pod: bind.node for bind in record.binds},
         "evictions": {eviction.pod for eviction in record.evictions},
-        "nominations": {nomination.pod: nomination.node for nomination in record.nominations},
+        "nominations": {nomination.pod: nomination.node for nomination in record.nominations if nomination.evicting},
         "messages": messages,
     }
 

@@ -309,7 +309,7 @@ class Allocate(Action):
             role = session.task(tasks[-1]).role
             if wanted > 1 and (moving or refusals.bind(role) or session.view(task).one_by_one(within)):
                 wanted = 1
-            room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
+            room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted, alike=refusals.alike))
             if reason is not None:
                 self._refused_by_queue(job, reason)
                 nowhere = self._excluded.reason(task) if session.semantics.refusals_tell_all else None
@@ -372,14 +372,15 @@ class Allocate(Action):
     def _is_ready(self, job: Job, part: SubJob | None) -> bool:
         return self.session.job_ready(job) if part is None else self.session.sub_job_ready(part)
 
-    def _run_length(self, tasks: list[int], task: TaskClass, most: int) -> int:
+    def _run_length(self, tasks: list[int], task: TaskClass, most: int, *, alike: bool = False) -> int:
         """How many of the next tasks, at most `most`, can be placed in one step: same class, same role, and no nominated node
-        except on the first. Bounded, because a ready job returns for one task a turn however many it has left."""
+        except on the first. Bounded, because a ready job returns for one task a turn however many it has left. `alike`: all are known
+        to be of the same class."""
         session = self.session
         if most == 1 or session.task(tasks[-1]).nominated_node:
             return 1
         role, count = session.task(tasks[-1]).role, 0
-        alike = most > 2 and session.share_class(tasks[-most:])
+        alike = alike or (most > 2 and session.share_class(tasks[-most:]))
         for row in reversed(tasks):
             spec = session.task(row)
             if count == most or spec.role != role or spec.nominated_node or not (alike or session.class_of(row) is task):

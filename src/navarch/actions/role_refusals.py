@@ -23,8 +23,10 @@ class RoleRefusals:
         self._why: dict[str, list[FitErrors]] = {}
         self._mixed: set[str] = set()
         """Roles whose tasks get different answers in the course of the attempt."""
+        self.alike = lasting and len(tasks) > 1 and session.share_class(tasks)
+        """All tasks are known to be of one class."""
         if lasting and len(tasks) > 1:
-            if session.share_class(tasks) and not session.view(session.class_of(tasks[0])).global_filters:
+            if self.alike and not session.view(session.class_of(tasks[0])).global_filters:
                 return
             kinds: dict[str, int] = {}
             for task in tasks:

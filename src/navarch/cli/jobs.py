@@ -10,12 +10,14 @@ from pathlib import Path
 import click
 
 from navarch.cli.cluster.options import ClusterOptions, cluster_options
-from navarch.cli.cluster.show import GONE, Listing, show
+from navarch.cli.cluster.reading import OverviewReading
+from navarch.cli.cluster.show import GONE, Listing, Shown, Tell, show
 from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.history_file import history_option
 from navarch.cli.tables.columns import TableForm
 from navarch.cli.tables.overview import jobs_form
 from navarch.job_history import HistoryError, read_history
+from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.views.jobs import JobRow
 from navarch.views.overview import Overview
@@ -67,6 +69,7 @@ def jobs(
 
     def rows(found: Overview, endpoint: Endpoint) -> Sequence[JobRow]:
         chosen = [row for row in found.jobs if wanted(row.namespace, endpoint)]
+        chosen.sort(key=lambda row: (row.namespace, row.name, row.key))
         return [row for row in chosen if (queue is None or row.queue == queue) and (row.pending or not pending)]
 
     def others(found: Overview, endpoint: Endpoint) -> dict[str, int]:
@@ -89,4 +92,10 @@ def jobs(
     except HistoryError as error:
         raise click.UsageError(str(error)) from None
     estimate = StartEstimate(past, seconds) if eta else None
-    show(options, Listing(rows, form, ("Pod",), gone, scheduler_name, others, one, estimate=estimate))
+    reading = OverviewReading(options, ("Pod",), scheduler_name, one, estimate=estimate)
+
+    async def read(client: Client, endpoint: Endpoint, tell: Tell) -> Shown:
+        found = await reading(client, endpoint, tell)
+        return Shown(rows(found, endpoint), others(found, endpoint))
+
+    show(options, Listing(read, form, gone))

@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import click
 
+from navarch.cli.cluster.node_reading import read_nodes
 from navarch.cli.cluster.options import ClusterOptions, cluster_options
-from navarch.cli.cluster.show import GONE, Listing, show
+from navarch.cli.cluster.show import GONE, Listing, Shown, Tell, show
 from navarch.cli.tables.columns import TableForm
 from navarch.cli.tables.overview import nodes_form
+from navarch.kube.client import Client
+from navarch.kube.connect import Endpoint
 from navarch.views.nodes import NodeRow
 
 EXAMPLES = """\b
@@ -35,4 +38,7 @@ def nodes(options: ClusterOptions) -> None:
     def gone(row: NodeRow) -> NodeRow:
         return replace(row, status=GONE)
 
-    show(options, Listing(lambda found, _: found.nodes, form, ("Node",), gone, only_nodes=True))
+    async def read(client: Client, _: Endpoint, tell: Tell) -> Shown:
+        return Shown(await read_nodes(client, options, tell))
+
+    show(options, Listing(read, form, gone))

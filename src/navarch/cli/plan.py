@@ -17,6 +17,7 @@ from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.cli.policy.shard_option import shard_option, shard_policy
+from navarch.cli.scheduler_names import waiting_for_others
 from navarch.cli.tables.document import print_document
 from navarch.cli.tables.plan import show
 from navarch.cli.watched_files import watched
@@ -81,7 +82,7 @@ def collector_paused() -> Iterator[None]:
     "scheduler_names",
     multiple=True,
     metavar="NAME",
-    help="Decide only its pods; may repeat.  [all]",
+    help="Decide only its pods; may repeat.  [all; with --cluster those of its scheduler]",
 )
 @click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
 @click.option("--metrics", metavar="FILE", help="Load of nodes, for policies that read it; see docs/plan.md.")
@@ -192,6 +193,9 @@ def plan(
     if of_shard is not None:
         result.ignored = {kind: count for kind, count in result.ignored.items() if not kind.startswith(GROUP)}
     _remark(result, [*unread, *result.mistakes])
+    if names is not None:
+        for line in waiting_for_others((each.manifest for each in documents), names):
+            click.echo(line, err=True)
     if not any(each.manifest.get("kind") == "Node" for each in documents):
         click.echo("no Node is in the input: nothing can be placed", err=True)
     if other is not None:

@@ -8,9 +8,12 @@ from dataclasses import replace
 import click
 
 from navarch.cli.cluster.options import ClusterOptions, cluster_options
-from navarch.cli.cluster.show import GONE, Listing, show
+from navarch.cli.cluster.reading import OverviewReading
+from navarch.cli.cluster.show import GONE, Listing, Shown, Tell, show
 from navarch.cli.tables.columns import TableForm
 from navarch.cli.tables.overview import queues_form
+from navarch.kube.client import Client
+from navarch.kube.connect import Endpoint
 from navarch.views.overview import Overview
 from navarch.views.published_state import PublishedState
 from navarch.views.queues import QueueRow, published_rows
@@ -35,4 +38,9 @@ def queues(options: ClusterOptions) -> None:
     def published(state: PublishedState) -> Overview:
         return Overview([], published_rows(state), [])
 
-    show(options, Listing(lambda found, _: found.queues, form, ("Node", "Pod"), gone, published=published))
+    reading = OverviewReading(options, ("Node", "Pod"), published=published)
+
+    async def read(client: Client, endpoint: Endpoint, tell: Tell) -> Shown:
+        return Shown((await reading(client, endpoint, tell)).queues)
+
+    show(options, Listing(read, form, gone))

@@ -19,6 +19,7 @@ from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.policy.shard_option import scheduler_of_shard, shard_option
+from navarch.cli.scheduler_names import DEFAULT, names_default_scheduler
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.kube.auth.incluster import in_cluster
@@ -245,7 +246,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         policy = scheduler.policy_file.policy
         meant = [*policy.profiles] or [policy.scheduler_name or str(policy.params.get("schedulerName") or "")]
         for name in meant:
-            if name not in ("", "default-scheduler", *options.scheduler_names):
+            if name not in ("", *options.scheduler_names) and (name != DEFAULT or names_default_scheduler(policy.document)):
                 log.warning("the policy names the scheduler %s, which is not served; add --scheduler-name %s", name, name)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

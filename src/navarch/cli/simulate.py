@@ -171,7 +171,8 @@ def simulate(
         raise SystemExit(MISTAKES) from None
     except RegistrationError as error:
         raise click.UsageError(str(error)) from None
-    _remark(result)
+    for remark in result.remarks():
+        click.echo(remark, err=True)
     if report is not None:
         write_report(result, report, f"{trace} on {cluster}")
         click.echo(f"report: {report / 'index.html'}", err=True)
@@ -194,6 +195,8 @@ def _many(
         known.add(spec, run)
         if keep:
             done[spec.key] = run
+        for remark in () if keep else run.remarks():
+            click.echo(f"{spec.label}: {remark}", err=True)
         seed = "" if spec.seed is None else f" seed {spec.seed}"
         click.echo(f"{number}/{len(todo)} {spec.label}{seed}: {run.seconds:.1f} s", err=True)
     return [done[spec.key] for spec in specs if spec.key in done], known.policies(specs)
@@ -222,20 +225,3 @@ def _progress() -> Iterator[Progress | None]:
 
 def _limits(start: float | None, end: float | None) -> dict[str, float]:
     return {name: limit for name, limit in (("start", start), ("end", end)) if limit is not None}
-
-
-def _remark(result: SimulationResult) -> None:
-    """What was left out or never started goes to standard error."""
-    for run in result.runs:
-        for reason, count in sorted(run.left_out.items()):
-            click.echo(f"{run.name}: left out {_jobs(count)}: {reason}", err=True)
-        if run.waiting:
-            shown = ", ".join(run.waiting[:5]) + (" ..." if len(run.waiting) > 5 else "")
-            why = f"; {run.waiting[0]}: {run.why_waiting}" if run.why_waiting else ""
-            click.echo(f"{run.name}: {_jobs(len(run.waiting))} never started: {shown}{why}", err=True)
-        for warning in run.warnings:
-            click.echo(f"{run.name}: warning: {warning}", err=True)
-
-
-def _jobs(count: int) -> str:
-    return f"{count} job{'' if count == 1 else 's'}"

@@ -203,5 +203,17 @@ class Job:
         if best_effort:
             self.best_effort_pending += count * ((after == PENDING) - (before == PENDING))
 
+    def shift_one(self, charge: IntArray, best_effort: bool, sign: int) -> None:
+        """As `shift` for one pending task that is allocated (sign 1), or is pending again (-1)."""
+        self.counts[0] -= sign
+        self.counts[1] += sign
+        self.version += 1
+        if sign > 0:
+            self.allocated += charge
+        else:
+            self.allocated -= charge
+        if best_effort:
+            self.best_effort_pending -= sign
+
     def __repr__(self) -> str:
         return f"Job({self.key})"

@@ -181,8 +181,10 @@ class Semantics:
         "the books of shared GPUs are balanced by counting: where a GPU of a node is promised, an idle one can be lost for the rest "
         "of the cycle, even if the promise or an eviction is taken back",
     )
-    free_parts_count_in_domains: bool = switch(
-        True, "free parts of shared GPUs do not count when it is decided how full a domain of a topology is"
+    domains_are_exact: bool = switch(
+        True,
+        "nodes of a domain of a topology that cannot be used count in what the domain has free, and free parts of shared GPUs do not "
+        "count in how full it is",
     )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
     cut_search_ends_action: bool = switch(
@@ -252,6 +254,9 @@ class Semantics:
     )
     zero_cards_take_room: bool = switch(
         False, "a container that asks for 0 vGPUs takes memory and cores of a card for the rest of the cycle, and gets no card"
+    )
+    vgpu_requests_wrap: bool = switch(
+        False, "a request for vGPUs of 2147483648 or more wraps round as a number of 32 bits does: 4Gi of vgpu-memory is a whole card"
     )
     card_modes_are_kept: bool = switch(True, "a node that shares its cards by MPS or MIG counts as one that shares them by HAMi")
     unserved_cards_pass: bool = switch(

@@ -225,17 +225,17 @@ class Session(PluginRunner):
     def jobs_with_pending(self) -> list[Job]:
         """Jobs that had a pending task when the cycle began, by key."""
         if self._waiting is None:
-            self._waiting = sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.marks.waiting).tolist()), key=_key)
+            self._waiting = sorted(self.jobs_at(_set_rows(self.snapshot.jobs.marks.waiting)), key=_key)
         return self._waiting.copy()
 
     def unadmitted_jobs(self) -> list[Job]:
         """Jobs whose phase is not admitted yet, by key."""
-        return sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.marks.unadmitted).tolist()), key=_key)
+        return sorted(self.jobs_at(_set_rows(self.snapshot.jobs.marks.unadmitted)), key=_key)
 
     def unadmitted_without_pods(self) -> list[Job]:
         """Jobs that are not admitted and have no pods. There are few, because most jobs that are not admitted have pending pods."""
         marks = self.snapshot.jobs.marks
-        return [job for job in self.jobs_at(np.flatnonzero(marks.unadmitted & ~marks.waiting).tolist()) if not job.tasks]
+        return [job for job in self.jobs_at(_set_rows(marks.unadmitted & ~marks.waiting)) if not job.tasks]
 
     def all_jobs(self) -> list[Job]:
         """Every job with a group and a queue, by key. The cost grows with all jobs: for close, small clusters and tests."""
@@ -253,7 +253,7 @@ class Session(PluginRunner):
             restless = marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless
             if any(plugin.says_scheduled for plugin in self.plugins):
                 restless = restless | marks.unsaid
-            self._restless = self.jobs_at(np.flatnonzero(restless).tolist())
+            self._restless = self.jobs_at(_set_rows(restless))
         return self._and_changed(self._restless)
 
     def jobs_maybe_broken(self) -> list[Job]:
@@ -263,7 +263,7 @@ class Session(PluginRunner):
         broken = self.snapshot.jobs.marks.broken.copy()
         owner = tasks.job[tasks.in_part & tasks.alive]
         broken[owner[owner >= 0]] = True
-        return self._and_changed(self.jobs_at(np.flatnonzero(broken).tolist()))
+        return self._and_changed(self.jobs_at(_set_rows(broken)))
 
     def _and_changed(self, jobs: Sequence[Job]) -> list[Job]:
         changed = (job for job in self.touched_jobs if job.has_news)
@@ -338,7 +338,7 @@ class Session(PluginRunner):
         if self._label_keys is not None or self._told_apart_by:
             return False
         shapes = self.shape[tasks]
-        return bool((shapes == shapes[0]).all())
+        return int(np.count_nonzero(shapes == shapes[0])) == len(tasks)
 
     def _make_class(self, task: int, number: int) -> TaskClass:
         shape = self.snapshot.shapes[number]
@@ -504,18 +504,20 @@ class Session(PluginRunner):
         elif operation.kind == TaskStatus.PENDING:
             spec, job = self.task(operation.tasks[0]), operation.job
             node = self.nodes.names[operation.nodes[0]]
-            self.record.nominations.append(Nomination(spec.key, node, spec.uid, job.key if job else "", evicting=True))
+            self.record.nominations.append(Nomination(spec.key, node, spec.uid, job.key if job else "", evicting=operation.evicting))
         elif operation.evicting:
             self.promised_by_eviction.update(operation.tasks)
 
     def record_binds(self, job: Job, tasks: Sequence[int]) -> None:
         """Add allocated tasks to the record's binds and move them to BINDING. Called by statements only."""
         names = self.nodes.names
-        rows = [int(self.node[tasks[0]])] if len(tasks) == 1 else self.node[list(tasks)].tolist()
+        moved = np.array(tasks)
+        on = self.node[moved]
+        rows = on.tolist()
         specs, key, binds = self._specs, job.key, self.record.binds
         if self.devices is None and not self.zones and not self.cpus and not self.bind_annotations:
-            placed = [(spec, names[row]) for task, row in zip(tasks, rows) if (spec := specs[task]) is not None]
-            binds += [Bind(f"{spec.namespace}/{spec.name}", node, spec.uid, key) for spec, node in placed]
+            placed = zip(map(specs.__getitem__, tasks), rows)
+            binds += [Bind(f"{spec.namespace}/{spec.name}", names[row], spec.uid, key) for spec, row in placed if spec is not None]
         else:
             held = {} if self.devices is None else self.devices.groups
             for task, row in zip(tasks, rows):
@@ -531,8 +533,8 @@ class Session(PluginRunner):
             self.bound[rows[0]] += 1
             self.status[tasks[0]] = BINDING
         else:
-            np.add.at(self.bound, rows, 1)
-            self.status[list(tasks)] = BINDING
+            np.add.at(self.bound, on, 1)
+            self.status[moved] = BINDING
         job.counts[ALLOCATED] -= len(tasks)
         job.counts[BINDING] += len(tasks)
 
@@ -568,6 +570,12 @@ def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
     found: IntArray = np.array(units, dtype=np.int64)
     found.flags.writeable = False
     return found
+
+
+def _set_rows(marks: BoolArray) -> list[int]:
+    """The rows that are marked. Several times quicker than `np.flatnonzero` for the few thousand jobs of most clusters."""
+    rows: list[int] = marks.nonzero()[0].tolist()
+    return rows
 
 
 def _key(job: Job) -> str:

@@ -189,10 +189,11 @@ class Statement:
             Operation(PIPELINED, PENDING, job, [task], [row], session.class_of(task), np.array([row], dtype=np.intp), _ONE), -1
         )
 
-    def nominate(self, task: int, node: int) -> None:
-        """Promise the node to a pending task without reserving anything there. The record of the cycle tells it."""
+    def nominate(self, task: int, node: int, *, again: bool = False) -> None:
+        """Promise the node to a pending task without reserving anything there. The record of the cycle tells it. `again`: the task
+        keeps a promise of an earlier cycle."""
         job, kind = self.session.job_of(task), self.session.class_of(task)
-        self.operations.append(Operation(PENDING, PENDING, job, [task], [node], kind, _ONE_ROW, _ONE))
+        self.operations.append(Operation(PENDING, PENDING, job, [task], [node], kind, _ONE_ROW, _ONE, evicting=not again))
 
     def bind_allocated(self, job: Job, tasks: Sequence[int]) -> None:
         """Bind tasks that earlier statements of the cycle allocated and did not commit. Not undone by `discard`."""
@@ -244,6 +245,8 @@ class Statement:
         session = self.session
         if len(tasks) == 1:
             rows, counts = np.array(nodes, dtype=np.intp), _ONE
+        elif len(set(nodes)) == len(nodes):
+            rows, counts = np.array(nodes, dtype=np.intp), np.ones(len(nodes), dtype=np.int64)
         else:
             times = Counter(nodes)
             rows = np.fromiter(times, dtype=np.intp, count=len(times))
@@ -274,7 +277,7 @@ class Statement:
             else:
                 session.devices.unplaced(task, first, row, operation.left, promised=pipelined)
         count = len(operation.tasks)
-        moved: int | list[int] = operation.tasks if count > 1 else operation.tasks[0]  # one is far cheaper than a list of one
+        moved = np.array(operation.tasks) if count > 1 else operation.tasks[0]  # one is far cheaper than an array of one
         if sign > 0:
             session.status[moved] = operation.kind
             session.node[moved] = operation.nodes if count > 1 else operation.nodes[0]

@@ -138,7 +138,17 @@ def explain_read(
     question = StartTimeQuestion(read.run, key, history, job_deadlines(census.input.of_kind("Job")), min(trials, RUNS), seed)
     beside = BesideSearch(question, seconds) if may_fork and question.is_long and BesideSearch.is_possible() else None
     search_seconds = seconds * _SEARCH_SHARE if beside is None and question.may_know else seconds
-    limited = Trials(read.given, read.rules, follow, trials, search_seconds, progress=progress, shared=shared, key=key)
+    limited = Trials(
+        read.given,
+        read.rules,
+        follow,
+        trials,
+        search_seconds,
+        progress=progress,
+        shared=shared,
+        key=key,
+        left_out=read.run.inventory.mistakes,
+    )
     found = Search(census, key, limited, reached).explain()
     tell_start(found, question, seconds - (perf_counter() - started), beside)
     found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)

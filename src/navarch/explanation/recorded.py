@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from navarch.apis.errors import ObjectError
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, load
 from navarch.engine.record import CycleRecord
@@ -38,7 +39,7 @@ class RecordedInventory:
     def __init__(self, tasks: Iterable[TaskSpec], jobs: Iterable[JobSpec]) -> None:
         self.tasks = {task.uid: task for task in tasks}
         self.jobs = {job.key: job for job in jobs}
-        self.mistakes: list[Any] = []
+        self.mistakes: list[ObjectError] = []
 
 
 class RecordedCycle:

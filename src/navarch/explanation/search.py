@@ -380,7 +380,7 @@ _BOUND_CODES = frozenset(
         "QueueQuotaInsufficient",
     }
 )
-_ROOM_CODES = frozenset({"Unschedulable", "PodSchedulingErrors", "Promised", "NotReached"})
+_ROOM_CODES = frozenset({"ClusterFull", "Unschedulable", "PodSchedulingErrors", "Promised", "NotReached"})
 
 
 def _by_cost(units: Iterable[Unit]) -> list[Unit]:

@@ -11,13 +11,14 @@ Only the trial of the input as it is goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from navarch.apis.errors import ObjectError
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.session import CycleStopped
 from navarch.explanation.documents import Input
@@ -46,7 +47,7 @@ class Found(Protocol):
     @property
     def tasks(self) -> Mapping[str, TaskSpec]: ...
 
-    mistakes: list[Any]
+    mistakes: list[ObjectError]
 
 
 class Run(Protocol):
@@ -151,9 +152,11 @@ class Trials:
         most_cycles: int = MOST_CYCLES,
         shared: SharedRuns | None = None,
         key: str = "",
+        left_out: Iterable[ObjectError] = (),
     ) -> None:
         """`follow` finds the job in a changed input. `progress` is told the trials that were run, and the most there may be. `run_of`
-        makes the cycles of a changed input; by default as `navarch plan` does, or from a reading that is `shared`."""
+        makes the cycles of a changed input; by default as `navarch plan` does, or from a reading that is `shared`. `left_out`:
+        mistakes in objects that the input is read without; any other mistake makes a change invalid."""
         self._shared, self._key = shared, key
         self.input, self.rules = given, rules
         self._run_of = self._as_plan if run_of is None else run_of
@@ -164,6 +167,7 @@ class Trials:
         self._progress = progress
         self.used = 0
         self._known: dict[bytes, Outcome | None] = {}
+        self._left_out = {_what(each) for each in left_out}
 
     @property
     def left(self) -> int:
@@ -202,7 +206,7 @@ class Trials:
         run = self._run_of(objects, remove, at_end)
         outcome = None
         if run is not None:
-            if not run.inventory.mistakes:
+            if all(_what(each) in self._left_out for each in run.inventory.mistakes):
                 if look is not None:
                     look(run)
                 try:
@@ -223,6 +227,11 @@ class Trials:
         if self._shared is not None and not at_end and self._shared.can(objects, remove):
             return self._shared.run(objects, remove, self._key)
         return Cycles(self.input.changed(objects, remove, at_end=at_end), self.rules)
+
+
+def _what(mistake: ObjectError) -> tuple[str, str, str, str]:
+    """The same in every reading of the object, wherever it stands in the input."""
+    return mistake.kind, mistake.name, mistake.path, mistake.found
 
 
 def outcome_of(run: Run, key: str, cycles: int, *, keep: bool = False, proceed: Callable[[], bool] | None = None) -> Outcome:

@@ -136,6 +136,7 @@ class Scheduler:
         self.pool = make_pool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
 
         self.job_recorder = None if options.history is None else JobRecorder(options.history, lambda: self.core.cache.cluster, clock)
+        note_job = None if crash_folder is None else crash_folder.note_job
         self.core = LiveCore(
             self.read_settings(),
             self._carry_out,
@@ -145,7 +146,7 @@ class Scheduler:
             prepared_at=lambda job: self.preparations.advanced_at(job),
             gang_timeout=options.gang_timeout,
             pod_watcher=self.job_recorder,
-            note_job=None if crash_folder is None else crash_folder.note_job,
+            note_job=note_job,
         )
         self.recovery = CrashRecovery(crash_folder, self.identity, self.core.failed_jobs, clock)
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
@@ -208,7 +209,7 @@ class Scheduler:
         self.device_claims = DeviceClaims(claims)
         self.extended_resource_claims = ExtendedResourceClaims(claims)
         self.extender_binds = ExtenderBinds(self.cache, self.cycles.conversations.extenders)
-        self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
+        self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry, note_job)
         self.preparations = Preparations(
             (self.volumes, self.device_claims, self.extended_resource_claims, self.hooks, self.extender_binds),
             lambda bind, why: self.core.bind_failed(bind, why, _now()),

@@ -26,7 +26,7 @@ from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
 from navarch.model.resources import UNLIMITED, BoolArray, FloatArray, IntArray
 from navarch.plugins.queues.amounts import CLOSE, Amounts, fits, is_empty, largest_part
-from navarch.plugins.queues.ledger import FREED, QueueLedger, closed, hard_limits, real_capabilities
+from navarch.plugins.queues.ledger import FREED, SHARE, QueueLedger, closed, hard_limits, real_capabilities
 
 
 class Proportion(Plugin):
@@ -103,7 +103,7 @@ class Proportion(Plugin):
             return room
         if beyond:
             return self.ledger.over_limit(queue, task, self.most[queue.number], limit_is="capability")
-        return self.ledger.over_limit(queue, task, self.deserved[queue.number], limit_is="deserved share")
+        return self.ledger.over_limit(queue, task, self.deserved[queue.number], limit_is=SHARE)
 
     def preemptive(self, queue: Queue, task: TaskClass) -> Reason | None:
         answer = self.allocatable(queue, task, 1)

@@ -52,10 +52,32 @@ class PolicyRun(Struct):
     seconds: float
     warnings: list[str]
 
+    def remarks(self) -> list[str]:
+        """What the figures do not show: jobs that were left out, that never started and why, and warnings."""
+        said = [f"left out {_jobs(count)}: {reason}" for reason, count in sorted(self.left_out.items())]
+        if self.waiting:
+            shown = ", ".join(self.waiting[:5]) + (" ..." if len(self.waiting) > 5 else "")
+            why = f"; {self.waiting[0]}: {self.why_waiting}" if self.why_waiting else ""
+            said.append(f"{_jobs(len(self.waiting))} never started: {shown}{why}")
+        return [*said, *(f"warning: {warning}" for warning in self.warnings)]
+
 
 class SimulationResult(Struct):
     runs: list[PolicyRun]
     seconds: float
+
+    def remarks(self) -> list[str]:
+        """Those of all runs, each once with its policy, and that times of policies which finish different jobs are no comparison."""
+        said = [f"{run.name}: {remark}" for run in self.runs for remark in run.remarks()]
+        by_seed: dict[int | None, dict[str, int]] = {}
+        for run in self.runs:
+            by_seed.setdefault(run.seed, {})[run.name] = run.measures.finished
+        for done in by_seed.values():
+            if len(set(done.values())) > 1:
+                counts = ", ".join(f"{name} {count:,}" for name, count in done.items())
+                said.append(f"times are those of jobs that are done, and policies finish different jobs ({counts}): compare with care")
+                break
+        return list(dict.fromkeys(said))
 
     def to_dict(self) -> dict[str, Any]:
         """The documented form (docs/simulate.md). Figures of a policy are means over its seeds."""
@@ -193,9 +215,14 @@ def mean_of(figures: Sequence[Any]) -> Any:
     if len(figures) == 1:
         return figures[0]
     if isinstance(figures[0], Mapping):
-        return {name: mean_of([each[name] for each in figures]) for name in figures[0]}
+        names = dict.fromkeys(name for each in figures for name in each)
+        return {name: mean_of([each[name] for each in figures if name in each]) for name in names}
     numbers = [each for each in figures if each is not None]
     return sum(numbers) / len(numbers) if numbers else None
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} job{'' if count == 1 else 's'}"
 
 
 def policy_name(policy: PolicySource) -> str:

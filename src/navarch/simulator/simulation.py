@@ -163,7 +163,9 @@ class Simulation:
         snapshot = self.cluster.snapshot_with_held(self.policy.semantics.node_order)
         record = decide(snapshot, self.policy, self.registry, self.now, "cycle-last", devices="cycle-last")
         reasons = next((each.reasons for each in record.jobs if each.job == first), ())
-        return reasons[0].message if reasons else ""
+        if not reasons and first not in record.tried:
+            return f"no action of the policy tries to place it; its actions are {', '.join(self.policy.actions)}"
+        return reasons[0].message if reasons else "it would start in a further cycle at this moment"
 
     def adopt(self, job: SimulatedJob, now: float) -> None:
         """Go on from a job that the cluster holds already: it runs on its nodes from `now` on, or waits."""
@@ -286,7 +288,7 @@ class Simulation:
             settle_claims(self.cluster, record, (), self.now)
         for key, job in moved.items():
             self._settle(job, decisions.pop(key, None), evicted=bool(record.evictions))
-        if self.policy.semantics.nominations_last:
+        if record.nominations and self.policy.semantics.nominations_last:
             self._nominate(record)
         for key, decision in decisions.items():
             self._note(self.jobs[key], decision)

@@ -36,6 +36,7 @@ from navarch.simulator.progress import SimulatedJob
 Asks = list[tuple[int, int]]
 """(resource, amount) for each resource that a pod asks for."""
 Order = Callable[[JobSpec], Any]
+Rows = slice | np.ndarray[Any, np.dtype[np.intp]]
 MOST_TRIED = 64
 """Of a queue that keeps its order, and has nodes of its own, at most so many are tried at once."""
 
@@ -108,7 +109,7 @@ class _Class:
         self.counts = counts
         """How many pods of each kind."""
         self.line = line
-        self.rows: np.ndarray[Any, np.dtype[np.intp]] | None = None
+        self.rows: Rows | None = None
         """Of the node table: nodes that they may use; None: not known."""
         self.roomy = -1
         """The one of them that had the most room when all were last looked at; -1: none had any."""
@@ -296,8 +297,9 @@ class ByRoom:
             if alike.room((nodes.allocatable[:, row] - nodes.used[:, row]).tolist()) > 0:
                 return True
         if alike.rows is None:
-            found = (nodes.rows.of[spec.name] for spec in nodes.specs if spec is not None and alike.matches(spec))
-            alike.rows = np.fromiter(found, dtype=np.intp)
+            alike.rows = self._rows_of(alike)
+        if alike.needed == 1:
+            return self._find_roomy(alike, alike.rows)
         total = 0
         for asks, count in zip(alike.asks, alike.counts):
             slots: IntArray | None = None
@@ -305,10 +307,33 @@ class ByRoom:
                 each = (nodes.allocatable[dim, alike.rows] - nodes.used[dim, alike.rows]) // amount
                 slots = each if slots is None else np.minimum(slots, each)
             total += count if slots is None else min(count, int(slots.clip(0).sum()))
-            if slots is not None and alike.needed == 1 and len(slots):
-                place = int(slots.argmax())
-                alike.roomy = int(alike.rows[place]) if slots[place] > 0 else -1
         return total >= alike.needed
+
+    def _find_roomy(self, alike: _Class, rows: Rows) -> bool:
+        """The same for jobs that start with one pod: keeps the node with room that has the most."""
+        nodes = self._cluster.nodes
+        for asks in alike.asks:
+            if not asks:
+                return True
+            last, least = asks[-1]  # GPUs, where it asks for some
+            idle = nodes.allocatable[last, rows] - nodes.used[last, rows]
+            fits = idle >= least
+            for dim, amount in asks[:-1]:
+                fits &= nodes.allocatable[dim, rows] - nodes.used[dim, rows] >= amount
+            place = int(np.where(fits, idle, -1).argmax()) if len(idle) else -1
+            if place >= 0 and fits[place]:
+                alike.roomy = place if isinstance(rows, slice) else int(rows[place])
+                return True
+        alike.roomy = -1
+        return False
+
+    def _rows_of(self, alike: _Class) -> Rows:
+        """The rows of nodes that the class may use. All of them are a slice, which selects without a copy: rows without a node have
+        nothing to give."""
+        nodes = self._cluster.nodes
+        found = [nodes.rows.of[spec.name] for spec in nodes.specs if spec is not None and alike.matches(spec)]
+        every = sum(spec is not None for spec in nodes.specs)
+        return slice(nodes.rows.top) if len(found) == every else np.array(found, dtype=np.intp)
 
     def _class_of(self, job: SimulatedJob) -> _Class:
         trace = job.job

@@ -65,6 +65,11 @@ class JobRow:
     """Why there is no start time."""
 
     @property
+    def identity(self) -> tuple[str, str, str]:
+        """The key tells two ReplicaSets of one Deployment apart."""
+        return self.namespace, self.resource, self.key
+
+    @property
     def titles(self) -> frozenset[str]:
         """All that a user may type for it, in lower case."""
         before = (

@@ -23,6 +23,10 @@ class NodeRow:
     resource: str = "node"
 
     @property
+    def identity(self) -> tuple[str, str, str]:
+        return "", self.resource, self.name
+
+    @property
     def titles(self) -> frozenset[str]:
         """All that a user may type for it."""
         return frozenset((self.name, f"node/{self.name}"))

@@ -37,13 +37,9 @@ def overview(
     now: float,
     find_pod: FindPod,
     served: frozenset[str] | None = None,
-    *,
-    only_nodes: bool = False,
 ) -> Overview:
     """All rows of a cluster, in an order that does not depend on how it was filled. `served`: the scheduler names that we decide for;
-    None: all. `only_nodes` leaves out the rows of jobs and queues, which take a cycle."""
-    if only_nodes:
-        return Overview([], [], node_rows(cluster))
+    None: all."""
     record = decide(cluster.snapshot(policy.semantics.node_order), replace(policy, actions=()), registry, now)
     jobs = job_rows(cluster, record, find_pod, served, prospects(cluster, policy, registry, now))
     others = {} if served is None else _pending_for_others(cluster, served)

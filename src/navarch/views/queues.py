@@ -41,6 +41,10 @@ class QueueRow:
     """Its kind as kubectl takes it: `queue.scheduling.volcano.sh`."""
 
     @property
+    def identity(self) -> tuple[str, str, str]:
+        return "", self.resource, self.name
+
+    @property
     def titles(self) -> frozenset[str]:
         """All that a user may type for it."""
         return frozenset((self.name, f"queue/{self.name}"))

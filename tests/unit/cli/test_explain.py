@@ -96,7 +96,7 @@ def test_a_recorded_cycle(tmp_path: Path) -> None:
     file = tmp_path / "cycle.json.gz"
     file.write_bytes(record(run_.cluster.snapshot(), rules.policy, run_.now, "1", {}, decided))
     lines = run("wants", "--record", str(file)).stdout.splitlines()
-    assert lines[0] == "default/wants pending: QueueLimit"
+    assert lines[0] == "default/wants pending: ClusterFull"
     assert "blocked by 1 job (without it the job starts): default/holds" in lines
     both = run("wants", "--record", str(file), "-f", str(SAMPLE))
     assert both.exit_code == 2 and "--record stands alone" in both.stderr

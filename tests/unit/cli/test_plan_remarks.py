@@ -18,3 +18,13 @@ def test_a_plan_without_nodes_says_so(tmp_path: Path, objects: list[dict[str, ob
     result = CliRunner().invoke(main, ["plan", "-f", str(file)])
     assert result.exit_code == 0, result.output
     assert result.stderr.splitlines() == ["no Node is in the input: nothing can be placed"] * said
+
+
+def test_a_plan_for_one_scheduler_counts_the_waiting_pods_of_others(tmp_path: Path) -> None:
+    pods = [dict(pod(f"p{i}")) for i in range(3)]
+    for each, name in zip(pods, ["navarch", "volcano", "volcano"], strict=True):
+        each["spec"]["schedulerName"] = name
+    (file := tmp_path / "input.yaml").write_text(yaml.safe_dump_all(pods))
+    result = CliRunner().invoke(main, ["plan", "-f", str(file), "--scheduler-name", "navarch"])
+    told = "2 pods without a node name the scheduler volcano, and are left out: --scheduler-name volcano decides for them"
+    assert told in result.stderr

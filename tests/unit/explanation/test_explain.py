@@ -135,6 +135,18 @@ def test_a_job_that_preempts_starts_by_itself_in_the_second_cycle() -> None:
     assert (change["kind"], change["cycles"], change["price"]["evicts"]) == ("wait", 2, ["default/low"])
 
 
+@pytest.mark.parametrize("where", ["", "m"])
+def test_an_object_that_cannot_be_read_does_not_keep_others_from_an_explanation(where: str) -> None:
+    """Another tenant's mistake: the cluster is explained without that object, and changes are tried all the same."""
+    odd = pod("odd").on(where) if where else pod("odd")
+    odd["metadata"]["annotations"] = {"gpu-fraction": "abc"}
+    objects = [node("n").cpu(8), node("m").cpu(4), *gang("run", 1, 4, on="m"), *gang("wait", 1, 4, least=1), odd, pod("big").cpu(9)]
+    answer = explained(objects, "default/big", keep_going=True)
+    assert answer["state"] == "impossible" and starting(answer, "resources")
+    with pytest.raises(PlanError, match="gpu-fraction"):
+        explained(objects, "default/big")
+
+
 def test_trials_that_run_out_are_told() -> None:
     objects = [node("n").cpu(4), *gang("one", 1, 2, on="n"), *gang("two", 1, 2, on="n"), *gang("a", 2, 2)]
     answer = explained(objects, "a", trials=2)

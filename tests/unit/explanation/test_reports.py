@@ -141,7 +141,7 @@ def test_a_blocker_within_its_minimal_run_time_is_protected_until_then() -> None
 def test_a_recorded_cycle_is_explained_without_its_objects() -> None:
     objects = [node("n").cpu(4), pod("one").cpu(2).on("n"), pod("two").cpu(2).on("n"), pod("wants").cpu(4), pod("also").cpu(4)]
     answer = explain_recorded(recorded(reading(objects)), "wants", seconds=600).to_dict()
-    assert (answer["state"], answer["cause"]["code"]) == ("pending", "QueueLimit")
+    assert (answer["state"], answer["cause"]["code"]) == ("pending", "ClusterFull")
     assert sorted(answer["blockers"]["jobs"]) == ["default/also", "default/one", "default/two"]
     assert [each["kind"] for each in answer["changes"]] == ["end"]
     assert answer["order"]["place"] == 2

@@ -7,7 +7,7 @@ import pytest
 from tests.worlds.plugin_session import GPU, World, job_of, place
 
 from navarch.engine.points.protocols import Vote
-from navarch.engine.reasons import Reason
+from navarch.engine.reasons import Reason, next_step
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 from navarch.plugins.proportion import Proportion
@@ -77,6 +77,16 @@ def test_allocatable_says_how_many_fit_into_the_share() -> None:
     assert reason.message == "queue left would exceed its deserved share: insufficient cpu (asks 1, holds 6 of 6)"
     assert reason.figures["cpu held"] == 6000 and reason.figures["cpu deserved share"] == 6000
     assert plugin(session).preemptive(session.queues["left"], task) == reason
+
+
+def test_where_the_share_is_the_whole_cluster_the_cluster_is_full() -> None:
+    session = World().node("n", cpu=9).queue("only").job("a", "only").pods("a", 20, cpu=1).session(Proportion)
+    task = session.class_of(job_of(session, "a").tasks[0])
+    place(session, "a", "n", 9)
+    reason = plugin(session).allocatable(session.queues["only"], task, 1)
+    assert isinstance(reason, Reason)
+    assert (reason.code, reason.message) == ("ClusterFull", "insufficient cpu in the cluster: asks 1, queue only holds 9 of 9")
+    assert next_step(reason) == "wait until running jobs end, or request less"
 
 
 def test_a_discarded_attempt_leaves_no_trace_in_the_figures() -> None:

@@ -75,6 +75,16 @@ def test_a_policy_that_starts_nothing_ends_and_says_so() -> None:
     (run,) = simulate([job("a", 0, 10), job("b", 5, 10)], "a=1x4gpu", never).runs
     assert run.waiting == ["a", "b"]
     assert run.measures.finished == 0
+    assert run.remarks() == ["2 jobs never started: a, b; a: no action of the policy tries to place it; its actions are backfill"]
+
+
+def test_it_is_told_that_times_of_different_jobs_are_no_comparison() -> None:
+    never = {"actions": "backfill", "tiers": [{"plugins": [{"name": "gang"}]}]}
+    result = simulate([job("a", 0, 10)], "a=1x4gpu", [never, "fifo"])
+    assert result.remarks()[-1] == (
+        "times are those of jobs that are done, and policies finish different jobs (policy 0, fifo 1): compare with care"
+    )
+    assert simulate([job("a", 0, 10)], "a=1x4gpu", ["sjf", "fifo"]).remarks() == []
 
 
 def test_jobs_that_are_too_large_are_left_out_and_counted() -> None:

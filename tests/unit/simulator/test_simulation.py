@@ -86,7 +86,7 @@ def traces(draw: st.DrawFn) -> list[TraceJob]:
     return [job(number, submit, duration, *pods, queue=queue) for number, (submit, duration, pods, queue) in enumerate(rows)]
 
 
-@pytest.mark.parametrize("policy", ["fifo", "fifo-skip", "sjf"])
+@pytest.mark.parametrize("policy", ["fifo", "fifo-skip", "sjf", "packing"])
 @settings(max_examples=25, deadline=None)
 @given(jobs=traces())
 def test_cycles_that_are_left_out_change_nothing(policy: str, jobs: list[TraceJob]) -> None:

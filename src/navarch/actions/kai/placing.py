@@ -225,7 +225,7 @@ class ChunkPlacement:
                 break
         else:
             return
-        done = [(op.tasks[0], op.nodes[0], op.groups) for op in operations]
-        self.statement.roll_back(start)
-        for task, row, groups in done:
-            self._put(task, row, groups, promised=True)
+        for operation in operations:  # one by one: the books of a shared GPU see the others of the job all the time
+            if operation.kind != TaskStatus.PIPELINED:
+                self.statement.undo(operation)
+                self._put(operation.tasks[0], operation.nodes[0], operation.groups, promised=True)

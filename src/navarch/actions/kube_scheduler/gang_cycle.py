@@ -109,6 +109,8 @@ class GangCycle:
             if victims != UNDER_WAY:
                 for row in rows:
                     self.action.nominations.drop(row)
+        if not isinstance(victims, GroupVictims):
+            self.action.keep_nominations(rows)
         if alike is not None and not isinstance(victims, GroupVictims):
             self._failed[alike] = self.action.changes, message
         for row in rows:

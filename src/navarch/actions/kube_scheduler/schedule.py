@@ -10,7 +10,7 @@ cycle says so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -377,6 +377,7 @@ class Schedule(Action):
 
     def _fail(self, task: TaskClass, row: int, attempt: Attempt) -> None:
         errors, size, settings = attempt.errors, len(self.session.nodes), self._settings_of(task)
+        found: Candidate | NoCandidate | None = None
         if attempt.failed or not size:
             errors.message = attempt.rejection
         else:
@@ -388,9 +389,20 @@ class Schedule(Action):
                 self._evict(row, found)
             elif isinstance(found, NoCandidate) and found.eligible:
                 self.nominations.drop(row)  # no eviction helps, so its nomination ends
+        if not isinstance(found, Candidate):
+            self.keep_nominations((row,))
         if self.nominations.node_of(row) is None:  # one that just preempted is promised a node
             self._failures[self._key(task, row)] = errors
         self.refuse(row, errors)
+
+    def keep_nominations(self, rows: Sequence[int]) -> None:
+        """Tell in the record which of these pods keep the node that an earlier cycle nominated."""
+        statement = self.session.statement()
+        for row in rows:
+            node = self.nominations.node_of(row)
+            if node is not None:
+                statement.nominate(row, node, again=True)
+        statement.commit()
 
     def refuse(self, row: int, errors: FitErrors) -> None:
         job = self.session.job_of(row)

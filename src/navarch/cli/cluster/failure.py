@@ -8,11 +8,12 @@ import click
 
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError
-from navarch.kube.failure_advice import advice
 
 
 def cluster_failure(error: KubeError, kubeconfig: Path | None, context: str | None) -> click.ClickException:
     """To raise instead of the error."""
+    from navarch.kube.failure_advice import advice  # it reads certificates; loading what that takes costs each command 25 ms
+
     try:
         return click.ClickException(advice(error, connect(kubeconfig, context)))
     except ConfigError:

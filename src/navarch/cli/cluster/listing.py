@@ -38,6 +38,16 @@ class Refused:
     error: Forbidden
 
 
+@dataclass(frozen=True)
+class Fetched:
+    """The objects of a kind. `narrowed`: they are those of one namespace."""
+
+    kind: str
+    api_version: str
+    objects: Sequence[Any]
+    narrowed: bool
+
+
 @dataclass
 class Listed:
     documents: list[Document] = field(default_factory=list)
@@ -57,27 +67,29 @@ class Listed:
 
     def told(self, *kinds: str) -> str:
         """The message about kinds that could not be listed (only these kinds, if any are given)."""
-        which = [each for each in self.refused if not kinds or each.kind in kinds]
-        return f"not shown, since they may not be listed: {', '.join(each.plural for each in which)} ({which[0].error})"
+        return not_listed([each for each in self.refused if not kinds or each.kind in kinds])
 
 
-async def listed(client: Client, namespace: str | None = None, *, only_nodes: bool = False) -> Listed:
-    """All objects for the rows. `namespace`: where to list kinds that may not be listed in all namespaces. `only_nodes`: rows of nodes
-    need nothing but nodes and pods."""
+def not_listed(refused: Sequence[Refused]) -> str:
+    return f"not shown, since they may not be listed: {', '.join(each.plural for each in refused)} ({refused[0].error})"
+
+
+async def listed(client: Client, namespace: str | None = None) -> Listed:
+    """All objects for the rows. `namespace`: where to list kinds that may not be listed in all namespaces."""
     wanted: dict[str, list[tuple[Resource, str]]] = {"Pod.": [(PODS, "Pod")]}
     for (api_version, name), kind in KINDS.items():
-        if name in (("Node",) if only_nodes else LOOKED_AT):
+        if name in LOOKED_AT:
             group, _, version = api_version.rpartition("/")
             resource = Resource(group, version, kind.plural, namespaced=kind.namespaced)
             wanted.setdefault(f"{name}.{group}", []).append((resource, name))
     found = Listed()
-    for answer in await asyncio.gather(*(_list(client, versions, namespace) for versions in wanted.values())):
+    for answer in await asyncio.gather(*(fetched(client, versions, namespace) for versions in wanted.values())):
         if isinstance(answer, Refused):
             found.refused.append(answer)
-        else:
-            objects, narrowed = answer
-            found.narrowed |= narrowed
-            found.documents += (Document(each, "") for each in objects)
+            continue
+        if answer.narrowed:
+            found.narrowed.add(answer.kind)
+        found.documents += (Document({**each, "apiVersion": answer.api_version, "kind": answer.kind}, "") for each in answer.objects)
     found.documents = _with_pods(found.documents)
     return found
 
@@ -101,12 +113,12 @@ def _key(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
     return manifest["metadata"].get("namespace") or "default", manifest["kind"], manifest["metadata"]["name"]
 
 
-async def _list(client: Client, versions: Versions, namespace: str | None) -> tuple[list[dict[str, Any]], set[str]] | Refused:
-    """The objects of a kind in the first version that is served, and the kind if only those of the namespace may be listed."""
+async def fetched(client: Client, versions: Versions, namespace: str | None = None, type: Any = dict[str, Any]) -> Fetched | Refused:
+    """The objects of a kind in the first version that is served; only those of the namespace where no others may be listed."""
     for resource, kind in versions:
-        narrowed: set[str] = set()
+        narrowed = False
         try:
-            listing = await client.list(resource)
+            listing = await client.list(resource, type)
         except NotFound:
             continue
         except Forbidden as error:
@@ -116,12 +128,12 @@ async def _list(client: Client, versions: Versions, namespace: str | None) -> tu
             if namespace is None or not resource.namespaced:
                 return Refused(kind, plural, error)
             try:
-                listing = await client.list(resource, namespace=namespace)
-                narrowed = {kind}
+                listing = await client.list(resource, type, namespace=namespace)
+                narrowed = True
             except Forbidden as narrower:
                 return Refused(kind, plural, narrower)
-        return [{**each, "apiVersion": resource.api_version, "kind": kind} for each in listing.items], narrowed
-    return [], set()
+        return Fetched(kind, resource.api_version, listing.items, narrowed)
+    return Fetched(versions[0][1], versions[0][0].api_version, [], False)
 
 
 async def _served(client: Client, resource: Resource) -> bool:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import click
 
 from navarch.apis.core.pod_objects import Pod
+from navarch.cli.cluster.leader import Leader
 from navarch.cli.cluster.listing import Listed, listed
+from navarch.cli.cluster.options import ClusterOptions
+from navarch.cli.cluster.show import Tell
 from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.scheduler_names import served
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
+from navarch.installed import installed
 from navarch.kube.client import Client
+from navarch.kube.connect import Endpoint
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, QueueSpec
@@ -26,8 +33,53 @@ from navarch.views.running_policy import running_policy
 
 UNSEEN = "?"
 """The queue of a job whose group may not be listed."""
-Tell = Callable[[str], None]
-"""Called with a line for the user about something that the overview does not show."""
+
+
+@dataclass
+class OverviewReading:
+    """Reads jobs and queues of a cluster again and again."""
+
+    options: ClusterOptions
+    needs: Sequence[str]
+    """Kinds without which there is nothing to show."""
+    scheduler_names: Sequence[str] = ()
+    namespace: Callable[[Endpoint], str | None] | None = None
+    """For jobs: the namespace to list, or None for all."""
+    published: Callable[[PublishedState], Overview] | None = None
+    """What can be shown to a user who may not list the cluster: that which the scheduler publishes."""
+    estimate: StartEstimate | None = None
+    """For jobs: with start times."""
+    leader: Leader | None = None
+
+    async def __call__(self, client: Client, endpoint: Endpoint, tell: Tell) -> Overview:
+        options = self.options
+        leader = self.leader = self.leader or Leader(client, options.state)
+        namespace = self.namespace(endpoint) if self.namespace else None
+        found = await listed(client, namespace)
+        for each in found.refused:
+            if each.kind in self.needs:
+                if self.published is not None and (state := await leader.state()) is not None:
+                    tell(f"{each.plural} may not be listed: these are the figures that the scheduler published at {state.time}")
+                    return self.published(state)
+                hint = "; -n NAMESPACE shows one where they may be listed" if self.namespace and namespace is None else ""
+                raise click.ClickException(f"{each.error}{hint}")
+        if found.refused and not self.namespace:
+            tell(found.told())
+        unseen = found.unseen if self.namespace else frozenset()
+        state = await leader.state()
+        waiting = await leader.waiting() if self.namespace is not None and (state is not None or options.state.url) else None
+        return await overview_of(
+            found,
+            options.policy,
+            installed(options.plugin_dirs),
+            tell,
+            self.scheduler_names,
+            options.namespace_as_queue,
+            unseen,
+            state,
+            waiting,
+            self.estimate,
+        )
 
 
 async def read_overview(
@@ -52,14 +104,12 @@ async def overview_of(
     unseen: frozenset[str] = frozenset(),
     state: PublishedState | None = None,
     waiting: WaitingPage | None = None,
-    *,
-    only_nodes: bool = False,
     estimate: StartEstimate | None = None,
 ) -> Overview:
     """`unseen`: kinds that may exist although they could not be listed. `state`, `waiting`: what the running scheduler publishes.
-    Without a name the policy is the scheduler's. `only_nodes`: rows of nodes alone. `estimate`: with start times of jobs."""
+    Without a name the policy is the scheduler's. `estimate`: with start times of jobs."""
     running = running_policy(policy_name, state, registry)
-    for note in running.notes if not only_nodes else ():  # what nodes have and what is used of it depends on no policy
+    for note in running.notes:
         tell(note)
     policy = running.policy
     inventory = Inventory(found.documents, running.settings(namespace_as_queue=namespace_as_queue))
@@ -76,7 +126,7 @@ async def overview_of(
     def find_pod(namespace: str, name: str) -> Pod | None:
         return pods.get((namespace, name))
 
-    shown = overview(cluster, policy, registry, time.time(), find_pod, ours, only_nodes=only_nodes)
+    shown = overview(cluster, policy, registry, time.time(), find_pod, ours)
     if estimate is not None:
         if found.complete:
             jobs = [each.manifest for each in found.documents if each.manifest.get("kind") == "Job"]
@@ -94,10 +144,10 @@ async def overview_of(
 
 def _as_waiting(rows: Sequence[JobRow], page: WaitingPage) -> list[JobRow]:
     """With the places and the reasons of the scheduler itself."""
-    known = {each.job: each for each in page.jobs}
+    known = {each.key: each for each in page.jobs}
     found = []
     for row in rows:
-        job = known.get(f"{row.namespace}/{row.name}")
+        job = known.get(row.key)
         if job is None:
             found.append(replace(row, prospect=None))
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,58 +14,45 @@ import yaml
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
-from navarch.cli.cluster.leader import Leader
-from navarch.cli.cluster.listing import listed
 from navarch.cli.cluster.options import ClusterOptions
-from navarch.cli.cluster.reading import overview_of
 from navarch.cli.cluster.selection import in_order, require_names, selected
-from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.tables.columns import Layout, TableForm, print_lines, print_rows
 from navarch.cli.tables.document import print_document
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PolicyError
-from navarch.engine.registry import RegistrationError, Registry
-from navarch.installed import installed
+from navarch.engine.registry import RegistrationError
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError, KubeError
-from navarch.views.jobs import JobRow
-from navarch.views.nodes import NodeRow
-from navarch.views.overview import Overview
-from navarch.views.published_state import PublishedState
-from navarch.views.queues import QueueRow
 
-Row = JobRow | QueueRow | NodeRow
 WATCH_SECONDS = 2.0
 GONE = "Deleted"
+
+
+Tell = Callable[[str], None]
+"""Called with a line for the user about something that the rows do not show. A line is printed once."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    rows: Sequence[Any]
+    others: Mapping[str, int] = field(default_factory=dict)
+    """Scheduler name -> pods that wait for another scheduler."""
 
 
 @dataclass(frozen=True)
 class Listing:
     """What one command shows."""
 
-    rows: Callable[[Overview, Endpoint], Sequence[Any]]
+    read: Callable[[Client, Endpoint, Tell], Awaitable[Shown]]
     form: Callable[[Sequence[Any], float], TableForm[Any]]
-    needs: Sequence[str]
-    """Kinds without which there is nothing to show."""
     gone: Callable[[Any], Any]
     """The row of an object that was deleted, as --watch prints it last."""
-    scheduler_names: Sequence[str] = ()
-    others: Callable[[Overview, Endpoint], Mapping[str, int]] | None = None
-    """Scheduler name -> pods that wait for another scheduler."""
-    namespace: Callable[[Endpoint], str | None] | None = None
-    """For jobs: the namespace to list, or None for all."""
-    only_nodes: bool = False
-    published: Callable[[PublishedState], Overview] | None = None
-    """What can be shown to a user who may not list the cluster: that which the scheduler publishes."""
-    estimate: StartEstimate | None = None
-    """For jobs: with start times."""
 
 
 def show(options: ClusterOptions, listing: Listing) -> None:
     try:
-        endpoint = connect(options.kubeconfig, options.context)
-        asyncio.run(_show(endpoint, _Reading(options, listing, installed(options.plugin_dirs))))
+        asyncio.run(_show(connect(options.kubeconfig, options.context), options, listing))
     except ConfigError as error:
         raise click.UsageError(f"{error}{'' if options.kubeconfig or options.context else reminder()}") from None
     except (PolicyError, RegistrationError) as error:
@@ -76,23 +63,26 @@ def show(options: ClusterOptions, listing: Listing) -> None:
         return
 
 
-async def _show(endpoint: Endpoint, reading: _Reading) -> None:
-    options, listing = reading.options, reading.listing
+async def _show(endpoint: Endpoint, options: ClusterOptions, listing: Listing) -> None:
+    told: set[str] = set()
+
+    def tell(text: str) -> None:
+        if text not in told:
+            click.echo(text, err=True)
+        told.add(text)
+
     async with Client(endpoint) as client:
-        found = await reading(client, endpoint)
-        rows = listing.rows(found, endpoint)
-        require_names(rows, options.names)
-        rows = selected(rows, options)
+        found = await listing.read(client, endpoint, tell)
+        require_names(found.rows, options.names)
+        rows = selected(found.rows, options)
         form = listing.form(rows, time.time())
         rows = in_order(rows, form, options.sort_by)
-        others = {} if listing.others is None else listing.others(found, endpoint)
-        table = _print(rows, form, options.output, others)
-        before = {_identity(row): row for row in rows}
+        table = _print(rows, form, options.output, found.others)
+        before = {row.identity: row for row in rows}
         while options.watch:
             await asyncio.sleep(WATCH_SECONDS)
-            found = await reading(client, endpoint)
-            rows = selected(listing.rows(found, endpoint), options)
-            now = {_identity(row): row for row in rows}
+            rows = selected((await listing.read(client, endpoint, tell)).rows, options)
+            now = {row.identity: row for row in rows}
             changed = [row for key, row in now.items() if key not in before or before[key].to_dict() != row.to_dict()]
             changed += [listing.gone(row) for key, row in before.items() if key not in now]
             if table is None and changed and options.output in ("table", "wide"):
@@ -100,11 +90,6 @@ async def _show(endpoint: Endpoint, reading: _Reading) -> None:
             elif changed:
                 _print_changed(changed, table, options.output, listing.form(changed, time.time()))
             before = now
-
-
-def _identity(row: Row) -> tuple[str, str, str]:
-    """A job's group tells two ReplicaSets of one Deployment apart."""
-    return (row.namespace, row.resource, row.key) if isinstance(row, JobRow) else ("", row.resource, row.name)
 
 
 def _print(rows: Sequence[Any], form: TableForm[Any], output: str, others: Mapping[str, int]) -> Layout[Any] | None:
@@ -154,51 +139,3 @@ def _others_text(others: Mapping[str, int]) -> str:
     which = ", ".join(f"{name} {number}" for name, number in sorted(others.items(), key=lambda each: (-each[1], each[0])))
     whose = "pods name other schedulers" if count > 1 else "pod names another scheduler"
     return f"{count} pending {whose} ({which})"
-
-
-@dataclass
-class _Reading:
-    """Reads a cluster again and again, and says once what it cannot show."""
-
-    options: ClusterOptions
-    listing: Listing
-    registry: Registry
-    told: set[str] = field(default_factory=set)
-    leader: Leader | None = None
-
-    async def __call__(self, client: Client, endpoint: Endpoint) -> Overview:
-        options, listing = self.options, self.listing
-        leader = self.leader = self.leader or Leader(client, options.state)
-        namespace = listing.namespace(endpoint) if listing.namespace else None
-        found = await listed(client, namespace, only_nodes=listing.only_nodes)
-        for each in found.refused:
-            if each.kind in listing.needs:
-                if listing.published is not None and (state := await leader.state()) is not None:
-                    self._tell(f"{each.plural} may not be listed: these are the figures that the scheduler published at {state.time}")
-                    return listing.published(state)
-                hint = "; -n NAMESPACE shows one where they may be listed" if listing.namespace and namespace is None else ""
-                raise click.ClickException(f"{each.error}{hint}")
-        if found.refused and not listing.namespace:
-            self._tell(found.told())
-        unseen = found.unseen if listing.namespace else frozenset()
-        names, as_queue = listing.scheduler_names, options.namespace_as_queue
-        state = await leader.state()
-        waiting = await leader.waiting() if listing.namespace is not None and (state is not None or options.state.url) else None
-        return await overview_of(
-            found,
-            options.policy,
-            self.registry,
-            self._tell,
-            names,
-            as_queue,
-            unseen,
-            state,
-            waiting,
-            only_nodes=listing.only_nodes,
-            estimate=listing.estimate,
-        )
-
-    def _tell(self, text: str) -> None:
-        if text not in self.told:
-            click.echo(text, err=True)
-        self.told.add(text)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from navarch.cli.policy.reference import hanging, shown
+from navarch.engine.policy.values import BACKOFF
 from navarch.model.timestamps import go_duration
 
 _EVICTIONS = {
@@ -48,6 +49,17 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
     yield ""
     yield "Evictions"
     yield from hanging(f"  {report['evictions']:<8}", _EVICTIONS[report["evictions"]], width)
+    if report["profileDifferences"]:
+        yield ""
+        yield "Profiles"
+        first, *_ = report["profiles"]
+        yield from hanging("  ", f"{first} is shown above; it also decides for pods that name no profile of the file", width)
+        for name, differences in report["profileDifferences"].items():
+            yield from hanging(f"  {name}: ", "; ".join(differences) or f"the same as {first}", width)
+    if tuple(report["backoff"]) != BACKOFF:
+        yield ""
+        yield "Back-off of jobs that found no room"
+        yield "  {} at first, {} at most".format(*map(go_duration, report["backoff"]))
     if report["searchBudgets"]:
         yield ""
         yield "How long searches for victims may go on"

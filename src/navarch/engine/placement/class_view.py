@@ -148,7 +148,8 @@ class ClassView:
                 idle &= now
         score = self.base[rows]
         for s in self.row_scorers:
-            score = score + s.weight * s.raw(task, at)
+            raw = s.raw(task, at)
+            score = score + (raw if s.weight == 1 else s.weight * raw)
         return possible, idle, future, score
 
     def refresh(self, *, look_ahead: bool = True) -> None:

@@ -39,11 +39,15 @@ def greedy_run(session: Session, total: FloatArray, count: int, ladders: Ladders
     known: dict[int, list[float]] = {}
     given: list[tuple[float, int]] = []
     if session.runs_spread:
-        best, after = _best_together(total, count, ladders)
+        best = best_rows(total, count)
+        steps = 1 if session.run_nodes >= count else _FIRST_STEPS  # each node took one task in the last run, and will in this one
+        after = ladders(best, 0, steps)
         if _one_task_each(total, best, after[:, 0], count, may_lose):
             session.run_nodes = count
             chosen: list[int] = best.tolist()
             return chosen
+        if steps < _FIRST_STEPS:
+            after = ladders(best, 0, _FIRST_STEPS)
         unused: Iterator[tuple[float, int]] = _in_order(total, best, after, known)
     else:
         unused = _best_unused(session, total, count, ladders, known, given)

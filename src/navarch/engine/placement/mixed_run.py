@@ -20,6 +20,7 @@ import numpy as np
 from navarch.engine.figures import Rows
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.node_ranking import WORST, NodeRanking, best_rows
+from navarch.engine.placement.node_state import NodeState
 from navarch.engine.placement.row_answer_cache import Asked
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 
@@ -42,6 +43,8 @@ class Experience:
         """(class that is asked, class of the task) -> by how much the total of a node moved with the task."""
         self._columns: dict[int, int] = {}
         """Class -> its column in the table."""
+        self._read = 0
+        """How much of the nodes' change log is known."""
         self._forget()
 
     def _forget(self) -> None:
@@ -53,11 +56,40 @@ class Experience:
         """(state, class) -> the state with one more task of the class."""
         self._table: FloatArray = np.full((64, max(len(self._columns), 1)), np.nan)
         """(states, columns): totals; not a number: not asked."""
+        self._of_row: Rows = np.full(0, -1, dtype=np.intp)
+        """Node -> its state, -1 where it is not known."""
 
-    def begin(self) -> None:
+    def begin(self, nodes: NodeState) -> None:
         """A run begins. The states of earlier runs are forgotten where there are too many."""
         if len(self._figures) > _KEPT:
             self._forget()
+        if len(self._of_row) != len(nodes):
+            self._of_row = np.full(len(nodes), -1, dtype=np.intp)
+        self._read_changes(nodes)
+
+    def _read_changes(self, nodes: NodeState) -> None:
+        for rows in nodes.changed[self._read :]:
+            self._of_row[rows] = -1
+        self._read = len(nodes.changed)
+
+    def placed(self, nodes: NodeState, states: Mapping[int, int]) -> None:
+        """A run has changed nodes: these are in these states now."""
+        self._read_changes(nodes)
+        self._of_row[list(states)] = list(states.values())
+
+    def state_of(self, nodes: NodeState, row: int) -> int:
+        """The state of a node."""
+        state: int = self._of_row.item(row)
+        if state < 0:
+            size = nodes.allocatable[:, row]
+            self._of_row[row] = state = self.state(size.tobytes(), size - nodes.used[:, row])
+        return state
+
+    def states_of(self, nodes: NodeState, rows: Rows) -> dict[int, int]:
+        """The states of these nodes, each with one of the nodes in it."""
+        for row in rows[self._of_row[rows] < 0].tolist():
+            self.state_of(nodes, row)
+        return dict(zip(self._of_row[rows].tolist(), rows.tolist()))
 
     def moves(self, numbers: Sequence[int], kind: int) -> FloatArray:
         """By how much totals are expected to move with a task of this class."""
@@ -130,7 +162,7 @@ class MixedRuns:
         self._run = run = _Run(views)
         if not run.ready:
             return []
-        self._experience.begin()
+        self._experience.begin(views[0].session.nodes)
         if self._looks:
             self._looks -= 1
             run.look_ahead(self._experience)
@@ -145,7 +177,7 @@ class MixedRuns:
     def placed(self, rows: Sequence[int]) -> None:
         """The tasks of the last run are on these nodes now, and nothing else has changed: its classes know what that means."""
         if self._run is not None:
-            self._run.placed(rows)
+            self._run.placed(rows, self._experience)
             self._run = None
 
 
@@ -177,6 +209,8 @@ class _Run:
         self._guessed: list[int] = []
         self._states: list[int] = []
         """Of the node of each guess, with the task on it."""
+        self._expected: list[FloatArray] = []
+        """The totals that it is expected to have for each class."""
         self.hits = 0
         """Guesses about a node whose state was known."""
         self._order = [self._classes[view.task.number] for view in views]
@@ -194,10 +228,8 @@ class _Run:
         unknown: dict[int, tuple[int, _Class]] = {}
         for number, each in self._classes.items():
             rows = best_rows(each.ranking.total, min(counts[number], _AHEAD))
-            size = np.ascontiguousarray(nodes.allocatable[:, rows].T)
-            free = size - nodes.used[:, rows].T - each.view.task.request
-            for row, had, left in zip(rows.tolist(), size, free):
-                state = experience.state(had.tobytes(), left)
+            for before, row in experience.states_of(nodes, rows).items():
+                state = experience.after(before, number, each.view.task.request)
                 if state not in unknown and experience.totals(state, columns) is None:
                     unknown[state] = row, each
         if not unknown:
@@ -227,8 +259,7 @@ class _Run:
             rows.append(row)
             state = states.get(row)
             if state is None:
-                size = nodes.allocatable[:, row]
-                state = experience.state(size.tobytes(), size - nodes.used[:, row])
+                state = experience.state_of(nodes, row)
             states[row] = state = experience.after(state, numbers[kind], self._requests[kind])
             self._states.append(state)
             if state not in seen:
@@ -238,6 +269,7 @@ class _Run:
                 known = self._moved(totals[:, row], moves[kind], experience.left(state))
             else:
                 self.hits += 1
+            self._expected.append(known)
             totals[:, row] = known
         return rows
 
@@ -283,21 +315,37 @@ class _Run:
             lost = np.flatnonzero(each.after == WORST)
             lost = lost[~each.ranking.may_lose_each(where[lost])]
             each.sure_until = int(lost[0]) if len(lost) else len(where)
-        used, place, before = _last_placements(where)
-        at_kind = {number: np.flatnonzero(kinds == kind) for kind, number in enumerate(self._classes)}
-        own = before[np.arange(len(rows)), place]
+        after = np.stack([each.after for each in self._classes.values()])
+        sure = 0
+        """Placements up to this one are right."""
         if self._states:
-            columns = experience.columns(list(self._classes))
-            experience.keep(self._states, columns, np.stack([each.after for each in self._classes.values()]))
+            if self.hits < len(rows):
+                experience.keep(self._states, experience.columns(list(self._classes)), after)
+            as_expected = (after == np.array(self._expected).T).all(axis=0)
+            sure = len(rows) if as_expected.all() else int(as_expected.argmin())
+        at_kind = {number: np.flatnonzero(kinds == kind) for kind, number in enumerate(self._classes)}
+        if sure < len(rows):
+            return self._compare(rows, where, at_kind, sure, experience)
+        over = [at[at > self._classes[number].sure_until] for number, at in at_kind.items()]
+        return min((int(at[0]) for at in over if len(at)), default=len(rows))
+
+    def _compare(self, rows: list[int], where: Rows, at_kind: Mapping[int, Rows], sure: int, experience: Experience) -> int:
+        """`check` by comparing each guess with all used nodes and the best other node. `sure`: guesses up to here are right."""
+        used, place, before = _last_placements(where, sure)
+        own = _placements_before(where)
         stop, right = len(rows), -1
         for number, each in self._classes.items():
             total = each.ranking.total
             with np.errstate(invalid="ignore"):
                 experience.learn(number, each.after - np.where(own < 0, total[where], each.after[own]), at_kind)
             at = at_kind[number]
+            late = at[at > each.sure_until]
+            if len(late) and late[0] < stop:
+                stop, right = int(late[0]), -1
+            at = at[(at >= sure) & (at < stop)]
             if not len(at):
                 continue
-            seen = before[at]
+            seen = before[at - sure]
             known = np.where(seen < 0, total[used], each.after[seen])
             across = np.arange(len(at))
             value = known[across, place[at]]
@@ -308,17 +356,16 @@ class _Run:
             other = int(rest.argmax())
             beside = (rest[other] > most) | ((rest[other] == most) & (other < row))
             most, row = np.where(beside, rest[other], most), np.where(beside, other, row)
-            over = (at > each.sure_until) | (value == WORST)
             wrong = (most > value) | ((most == value) & (row < where[at]))
-            found = np.flatnonzero(over | wrong)
-            if len(found) and at[found[0]] < stop:
-                stop, right = int(at[found[0]]), -1 if over[found[0]] else int(row[found[0]])
+            found = np.flatnonzero((value == WORST) | wrong)
+            if len(found):
+                stop, right = int(at[found[0]]), -1 if value[found[0]] == WORST else int(row[found[0]])
         if right < 0:
             return stop
         rows[stop] = right
         return stop + 1
 
-    def placed(self, rows: Sequence[int]) -> None:
+    def placed(self, rows: Sequence[int], experience: Experience) -> None:
         last = {row: number for number, row in enumerate(rows)}
         put_right = self._guessed[: len(rows)] != list(rows)
         if put_right:  # no class was asked about this node with the last task on it
@@ -328,6 +375,8 @@ class _Run:
             assert each.answers is not None
             possible, idle, future, score = each.answers
             each.view.adopt(np.array(list(last), dtype=np.intp), possible[at], idle[at], future[at], score[at])
+        if self._states:
+            experience.placed(self._nodes, {row: self._states[number] for row, number in last.items()})
         if put_right:
             self._nodes.changed.append(np.array(rows[-1:], dtype=np.intp))
 
@@ -353,11 +402,21 @@ def _sums_so_far(where: Rows, amounts: IntArray) -> IntArray:
     return np.ascontiguousarray(found.T)
 
 
-def _last_placements(where: Rows) -> tuple[Rows, Rows, Rows]:
-    """The nodes of a run, ascending; which of them each placement is on; and (n, nodes): for each placement and node the last
-    placement on that node before it, or -1."""
+def _last_placements(where: Rows, start: int) -> tuple[Rows, Rows, Rows]:
+    """The nodes of a run, ascending; which of them each placement is on; and for each placement from `start` on and each node, the
+    last placement on that node before it, or -1: (n - start, nodes)."""
     used, place = np.unique(where, return_inverse=True)
-    marks: Rows = np.full((len(where) + 1, len(used)), -1, dtype=np.intp)
-    numbers = np.arange(len(where))
-    marks[numbers + 1, place] = numbers
+    marks: Rows = np.full((len(where) - start + 1, len(used)), -1, dtype=np.intp)
+    marks[0, place[:start]] = np.arange(start)  # the last one on a node is what is kept
+    numbers = np.arange(start, len(where))
+    marks[numbers - start + 1, place[start:]] = numbers
     return used, place, np.maximum.accumulate(marks, axis=0)[:-1]
+
+
+def _placements_before(where: Rows) -> Rows:
+    """For each placement the last one before it on the same node, or -1."""
+    order = np.argsort(where, kind="stable")
+    found: Rows = np.full(len(where), -1, dtype=np.intp)
+    again = np.flatnonzero(where[order][1:] == where[order][:-1])
+    found[order[again + 1]] = order[again]
+    return found

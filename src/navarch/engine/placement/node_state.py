@@ -38,6 +38,15 @@ class NodeState(Figures):
         self.specs = nodes.specs
         self.changed: list[Rows] = []
         self.nothing_leaves = not self._releasing.any()
+        self._extents: dict[int, tuple[int, int]] = {}
+
+    def extent(self, dim: int) -> tuple[int, int]:
+        """The least and the most of a resource that a node has."""
+        found = self._extents.get(dim)
+        if found is None:
+            column = self._allocatable[dim]
+            found = self._extents[dim] = (int(column.min()), int(column.max())) if len(self) else (0, 0)
+        return found
 
     def __len__(self) -> int:
         return len(self.names)
@@ -95,6 +104,7 @@ class NodeState(Figures):
     def take_out(self, rows: Rows) -> None:
         """These nodes offer nothing in this cycle."""
         self._allocatable[:, rows] = 0
+        self._extents.clear()
 
     def stop_releasing(self, row: int, request: IntArray) -> None:
         """What a task that is leaving holds is not counted on."""

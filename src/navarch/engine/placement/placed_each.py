@@ -81,8 +81,7 @@ class PlacedEach:
         session.status[tasks] = ALLOCATED if joined else PENDING
         session.node[tasks] = where if joined else -1
         session.residents_changed(tasks, nodes, joined=joined)
-        before, after = (PENDING, ALLOCATED) if joined else (ALLOCATED, PENDING)
         for job, task in zip(jobs, classes):
-            job.shift(before, after, 1, task.charge, task.best_effort)
+            job.shift_one(task.charge, task.best_effort, sign)
         total: IntArray = self._charges[kind].sum(axis=0)
         session.notify_each(EachChange(jobs, tasks, nodes, classes, total, undone=not joined))

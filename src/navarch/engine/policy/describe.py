@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from navarch.engine.arguments import Argument, Arguments, find
@@ -38,6 +39,8 @@ def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
         "searchBudgets": dict(policy.search_budgets),
         "evictions": policy.evictions,
         "profiles": {name: [option.name for option in profile.plugins] for name, profile in policy.profiles.items()},
+        "profileDifferences": {name: _differences(policy, name) for name in [*policy.profiles][1:]},
+        "backoff": list(policy.backoff),
         "warnings": list(policy.warnings),
         "mistakes": [],
     }
@@ -80,6 +83,29 @@ def _plugin(option: PluginOption, dialect: str, catalogue: Catalogue) -> dict[st
         "switchedOn": [p for p in changed if not DEFAULTS[p]],
         "arguments": _arguments(() if entry is None else entry.arguments, option.arguments),
     }
+
+
+def _differences(policy: Policy, name: str) -> list[str]:
+    """What a further profile has otherwise than the first."""
+    first, other = next(iter(policy.profiles.values())), policy.profiles[name]
+    ours, theirs = ({option.name: option for option in profile.plugins} for profile in (first, other))
+    out = [f"without {plugin}" for plugin in ours if plugin not in theirs]
+    out += [f"with {plugin}" for plugin in theirs if plugin not in ours]
+    for plugin, option in theirs.items():
+        if plugin in ours:
+            before = ours[plugin]
+            out += [f"{plugin}: {line}" for line in _changes(before.arguments, option.arguments)]
+            out += [
+                f"{plugin}: {'asked' if option.is_enabled(point) else 'not asked'} for {point.replace('_', ' ')}"
+                for point in DEFAULTS
+                if option.is_enabled(point) != before.is_enabled(point)
+            ]
+    return out + _changes(first.arguments, other.arguments)
+
+
+def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    names = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    return [f"{name} = {json.dumps(after[name]) if name in after else 'its default'}" for name in names]
 
 
 def _arguments(declared: tuple[Argument, ...], given: Mapping[str, object]) -> list[dict[str, object]]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from navarch.engine.policy.compat import COMPAT, ONLY_KAI_ACTIONS, ONLY_KAI_PLUGINS
+from navarch.engine.policy.compat import COMPAT, ONLY_KAI_ACTIONS, ONLY_KAI_PLUGINS, PEERS
 from navarch.engine.policy.source import Source
 from navarch.engine.policy.values import Mistake, PolicyError
 
@@ -43,11 +43,16 @@ def choose(source: Source) -> Choice:
         message = f"compat is kube-scheduler, but the file is no KubeSchedulerConfiguration of {KUBE_SCHEDULER_GROUP}v1"
         raise PolicyError(source.name, [Mistake(message, "compat", source.line(("compat",)))])
     form: Form = "flat" if _is_flat(document) else "tiers"
+    if source.config_map_key:
+        why = f"it names no compat, and it is {source.config_map_key} of a ConfigMap"
+        return Choice(form, "volcano", "volcano", why)
     telltale = next(_only_in_kai(document), None)
     if named in (None, "strict"):
         if telltale is None:
-            why = "it says so" if named else "it names no compat, and nothing in it is only another system's"
-            return Choice(form, "strict", "navarch", why)
+            other = "kube-batch" if form == "flat" else "volcano"
+            hint = f"`compat: {other}` follows {PEERS[other].title}"
+            unnamed = f"it names no compat, and nothing in it is only another system's ({hint})"
+            return Choice(form, "strict", "navarch", "it says so" if named else unnamed)
         if named:
             return Choice(form, "strict", "kai", f"it says strict, and {telltale}, so shared names mean KAI's")
         return Choice(form, "kai", "kai", f"it names no compat, and {telltale}")

@@ -32,6 +32,8 @@ class Source(Struct):
     """Warnings about parts of that other document."""
     made_from: str = ""
     """What that other document is; empty: this is the user's own."""
+    config_map_key: str = ""
+    """The key of the ConfigMap that the document comes from, if the key tells whose it is. `compat` then says so too."""
 
     def shown(self, path: Path) -> Path:
         """The way to a part in the user's own document."""
@@ -56,8 +58,15 @@ def read(document: str | Mapping[str, object], name: str = "") -> Source:
     if not isinstance(document, str):
         return Source({str(key): value for key, value in document.items()}, name)
     source = _from_text(document, name, 0)
-    inner = _config_map(source)
-    return source if inner is None else _from_text(*inner)
+    key = _config_map_key(source)
+    if key is None:
+        return source
+    data = source.value["data"]
+    assert isinstance(data, Mapping)
+    inner = _from_text(data[key], name, source.line(("data", key)) or 0)
+    if is_of_volcano(key) and "compat" not in inner.value:
+        inner.value, inner.config_map_key = {**inner.value, "compat": "volcano"}, key
+    return inner
 
 
 def _from_text(text: str, name: str, offset: int) -> Source:
@@ -124,15 +133,24 @@ def _walk(node: yaml.Node, path: Path, duplicates: list[Path]) -> Iterator[tuple
             yield from _walk(value, inner, duplicates)
 
 
-def _config_map(source: Source) -> tuple[str, str, int] | None:
-    """(text, name, line offset) of the one configuration inside a ConfigMap."""
+def _config_map_key(source: Source) -> str | None:
+    """The key of the one configuration inside a ConfigMap; None: the document is no ConfigMap."""
     if source.value.get("kind") != "ConfigMap":
         return None
     data = source.value.get("data")
-    texts = {k: v for k, v in data.items() if isinstance(v, str)} if isinstance(data, Mapping) else {}
-    if len(texts) != 1:
-        found = ", ".join(sorted(texts)) or "none"
+    keys = [str(key) for key, text in data.items() if isinstance(text, str)] if isinstance(data, Mapping) else []
+    of_volcano = [key for key in keys if is_of_volcano(key)]
+    if len(keys) != 1 and len(of_volcano) != 1:
+        found = ", ".join(sorted(keys)) or "none"
         mistake = Mistake(f"found the keys {found}, expected one with a configuration", "data", source.line(("data",)))
         raise PolicyError(source.name, [mistake])
-    key, text = next(iter(texts.items()))
-    return text, source.name, source.line(("data", key)) or 0
+    return keys[0] if len(keys) == 1 else of_volcano[0]
+
+
+def is_of_volcano(key: str) -> bool:
+    """Whether Volcano's installation keeps its configuration under this key of a ConfigMap.
+
+    >>> is_of_volcano("volcano-scheduler.conf"), is_of_volcano("volcano-scheduler-ci.conf"), is_of_volcano("config.yaml")
+    (True, True, False)
+    """
+    return key.startswith("volcano-scheduler") and key.endswith(".conf")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -40,6 +40,9 @@ class Profile(msgspec.Struct, frozen=True):
     arguments: Mapping[str, object]
 
 
+BACKOFF: Final = (1.0, 10.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """One scheduling policy, checked: what runs, in which order, under which rules.
@@ -64,7 +67,7 @@ class Policy:
     search_budgets: Mapping[str, object] = field(default_factory=dict)
     evictions: Evictions = "api"
     """How victims are removed: through the Eviction API, which keeps disruption budgets, or by deleting the pod."""
-    backoff: tuple[float, float] = (1.0, 10.0)
+    backoff: tuple[float, float] = BACKOFF
     """Seconds that a job which found no room waits before it is tried again without an event: at first, and at most."""
     scheduler_name: str = ""
     profiles: Mapping[str, Profile] = field(default_factory=dict)

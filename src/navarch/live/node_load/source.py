@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from navarch.engine.policy import Policy
+from navarch.engine.policy.checks import LOAD_READERS
 
 USUAL_PERIOD: Final = "10m"
 """The period that Volcano fetches."""
@@ -48,10 +49,10 @@ class LoadConfig(Struct, frozen=True):
 
 
 def read_config(policy: Policy) -> LoadConfig | None:
-    """The configuration of the policy; None if it names no server."""
+    """The configuration of the policy; None if it names no server, or no plugin that reads the load of nodes."""
     given = policy.metrics
     kind = _text(given, "type")
-    if not kind:
+    if not kind or not any(option.name in LOAD_READERS for option in policy.plugins):
         return None
     interval = given.get("interval")
     return LoadConfig(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from functools import partial
 from typing import Any
 
 from navarch.engine.arguments import Arguments
@@ -52,12 +53,20 @@ class HookFailed(Exception):
 
 
 class Hooks:
-    """A `Step` of `Preparations`. `cluster` gives the cluster of the cache, `registry` the plugins that are installed."""
+    """A `Step` of `Preparations`. `cluster` gives the cluster of the cache, `registry` the plugins that are installed. `note_job` gets
+    the key of each job that a hook begins to work on, and an empty text when the hook waits or ends."""
 
-    def __init__(self, client: Any, cluster: Callable[[], Cluster], registry: Callable[[], Registry]) -> None:
+    def __init__(
+        self,
+        client: Any,
+        cluster: Callable[[], Cluster],
+        registry: Callable[[], Registry],
+        note_job: Callable[[str], None] | None = None,
+    ) -> None:
         self._client = client
         self._cluster = cluster
         self._registry = registry
+        self._note_job = note_job
         self._policy: Policy | None = None
         self._hooks: list[_Hook] = []
         self._pods: dict[str, _Prepared] = {}
@@ -74,7 +83,7 @@ class Hooks:
             gangs.setdefault(bind.job, {})[bind.pod] = bind.node
         for bind in cycle.record.binds:
             placement = self._placement(bind, gangs[bind.job])
-            wanting = [hook for hook in hooks if placement is not None and _wants(hook, placement)]
+            wanting = [hook for hook in hooks if placement is not None and self._wants(hook, placement)]
             if placement is not None and wanting:
                 prepared, known = _Prepared(placement, wanting), self._pods.get(bind.uid)
                 if known is not None:
@@ -92,7 +101,8 @@ class Hooks:
             async with hook.slots:
                 prepared.begun.append(hook)
                 try:
-                    await _call(hook, "pre_bind", hook.hooks.pre_bind(prepared.placement))
+                    call = hook.hooks.pre_bind(prepared.placement)
+                    await _call(hook, "pre_bind", self._noted(call, prepared.placement))
                 except HookFailed as failed:
                     raise PreparationFailed(str(failed)) from None
 
@@ -122,9 +132,21 @@ class Hooks:
     async def _tell(self, hook: _Hook, method: str, call: Awaitable[None], placement: Placement) -> None:
         """A call whose failure changes nothing."""
         try:
-            await _call(hook, method, call)
+            await _call(hook, method, self._noted(call, placement))
         except HookFailed as failed:
             log.warning("%s on %s: %s", placement.pod, placement.node, failed)
+
+    def _wants(self, hook: _Hook, placement: Placement) -> bool:
+        if self._note_job is None:
+            return _wants(hook, placement)
+        self._note_job(placement.job)
+        try:
+            return _wants(hook, placement)
+        finally:
+            self._note_job("")
+
+    def _noted(self, call: Awaitable[None], placement: Placement) -> Awaitable[None]:
+        return call if self._note_job is None else _Noted(call, placement.job, self._note_job)
 
     async def close(self) -> None:
         """Wait a little for what is told, then end the hooks."""
@@ -179,6 +201,32 @@ class Hooks:
         return Placement(
             task.namespace, task.name, task.uid, bind.node, bind.job, dict(task.labels), dict(task.annotations), requests, gang
         )
+
+
+class _Noted(Awaitable[None]):
+    """A call of a hook that notes its job whenever the hook runs. While the hook waits, others run."""
+
+    def __init__(self, call: Awaitable[None], job: str, note_job: Callable[[str], None]) -> None:
+        self._call, self._job, self._note_job = call, job, note_job
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        steps = self._call.__await__()
+        step: Callable[[], Any] = partial(steps.send, None)
+        while True:
+            self._note_job(self._job)
+            try:
+                waits_for = step()
+            except StopIteration:
+                return
+            finally:
+                self._note_job("")
+            try:
+                step = partial(steps.send, (yield waits_for))
+            except GeneratorExit:
+                steps.close()
+                raise
+            except BaseException as error:
+                step = partial(steps.throw, error)  # a time-out or a cancellation is for the hook to see
 
 
 class _Unusable(BindHooks):

@@ -8,6 +8,7 @@ the decision. So a snapshot out of use gives its arrays back, and the next one c
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,6 +42,9 @@ class IncrementalCopy:
         self._arrays: dict[str, Array] = {}
         self._lists: dict[str, list[Any]] = {name: [] for name in lists}
         self._top = 0
+        self._columns_of = attrgetter(*self._axes)
+        self._pairs: list[tuple[Array, Array]] = []
+        """(copy, source) of each column, while the table has the arrays of the last copy."""
         self._views: tuple[tuple[int, int], dict[str, Any]] | None = None
         """What `columns` gave last, by the number of rows and of resources; None: some array was replaced since."""
 
@@ -49,23 +53,19 @@ class IncrementalCopy:
         rows: Touched | None = None
         if self._arrays and len(table.touched) * MANY <= top:
             rows = np.fromiter(table.touched, dtype=np.intp, count=len(table.touched))
-        few = rows.tolist() if rows is not None and len(rows) <= FEW else None
-        for name, axis in self._axes.items():
-            source: Array = getattr(table, name)
-            copy = self._arrays.get(name)
-            if rows is None or copy is None or copy.shape != source.shape:
-                self._copy_all(name, source, axis, top)
-            elif few is None:
-                if axis:
+        sources: tuple[Array, ...] = self._columns_of(table)
+        if rows is not None and len(rows) <= FEW and all(map(_is_source, self._pairs, sources)):
+            self._copy_few(table.touched)
+        else:
+            for (name, axis), source in zip(self._axes.items(), sources):
+                copy = self._arrays.get(name)
+                if rows is None or copy is None or copy.shape != source.shape:
+                    self._copy_all(name, source, axis, top)
+                elif axis:
                     copy[..., rows] = source[..., rows]
                 else:
                     copy[rows] = source[rows]
-            elif axis and copy.ndim > 1:  # plain views are several times cheaper than gathers
-                for row in few:
-                    copy[:, row] = source[:, row]
-            else:
-                for row in few:
-                    copy[row] = source[row]
+            self._pairs = [(self._arrays[name], source) for name, source in zip(self._axes, sources)]
         for name, kept in self._lists.items():
             listed: list[Any] = getattr(table, name)
             if rows is None:
@@ -77,6 +77,16 @@ class IncrementalCopy:
         table.touched.clear()
         self._top = top
         return rows
+
+    def _copy_few(self, rows: Iterable[int]) -> None:
+        """Row by row: plain views are several times cheaper than gathers."""
+        for (copy, source), axis in zip(self._pairs, self._axes.values()):
+            if axis and copy.ndim > 1:
+                for row in rows:
+                    copy[:, row] = source[:, row]
+            else:
+                for row in rows:
+                    copy[row] = source[row]
 
     def _copy_all(self, name: str, source: Array, axis: int, top: int) -> None:
         used = (slice(top),) if axis == 0 else (..., slice(top))
@@ -96,6 +106,10 @@ class IncrementalCopy:
         in_use = array[: self._top] if self._axes[name] == 0 or array.ndim == 1 else array[:resources, : self._top]
         in_use.flags.writeable = False
         return in_use
+
+
+def _is_source(pair: tuple[Array, Array], source: Array) -> bool:
+    return pair[1] is source
 
 
 class SnapshotColumns:
@@ -123,16 +137,17 @@ class SnapshotColumns:
             self._node_of = self._node_of if self._node_rows is node_rows else None
             self._node_rows = node_rows
         elif touched:
-            rows = np.fromiter(touched, dtype=np.intp, count=len(touched))
-            places = node_rows[rows]
-            rows, places = rows[places >= 0], places[places >= 0]
-            for name, copy in self._nodes.items():
-                source: IntArray = getattr(table, name)
-                if len(rows) > FEW:
-                    copy[:, places] = source[: len(copy), rows]
-                    continue
-                for row, place in zip(rows.tolist(), places.tolist()):
-                    copy[:, place] = source[: len(copy), row]
+            if len(touched) > FEW:
+                rows = np.fromiter(touched, dtype=np.intp, count=len(touched))
+                places = node_rows[rows]
+                rows, places = rows[places >= 0], places[places >= 0]
+                for name, copy in self._nodes.items():
+                    copy[:, places] = getattr(table, name)[: len(copy), rows]
+            else:
+                for row in touched:
+                    if (place := int(node_rows[row])) >= 0:
+                        for name, copy in self._nodes.items():
+                            copy[:, place] = getattr(table, name)[: len(copy), row]
         touched.clear()
         return {name: copy.copy() for name, copy in self._nodes.items()}
 

@@ -131,8 +131,17 @@ class Drf(Plugin):
         self._move(change.job, -change.total)
 
     def on_allocate_each(self, change: EachChange) -> None:
+        if self.tree is not None or not len(self.dims):
+            for one in change.changes():
+                (self.on_deallocate if change.undone else self.on_allocate)(one)
+            return
+        rows = [job.row for job in change.jobs]
         for job, task in zip(change.jobs, change.classes):
-            self._move(job, -task.charge if change.undone else task.charge)
+            held = self.held(job)
+            held += -task.charge if change.undone else task.charge
+        held = np.array([self._held[row] for row in rows])
+        shares: list[float] = (held[:, self.dims] / self.session.total[self.dims]).max(axis=1).tolist()
+        self._shares.update(zip(rows, shares))
 
     def _move(self, job: Job, change: IntArray) -> None:
         held = self.held(job)

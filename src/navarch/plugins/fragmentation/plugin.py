@@ -47,6 +47,13 @@ class Fragmentation(Plugin):
         Argument("fragmentation.remnants", "float", 8.0, "packing: weight of what partly used GPUs are worth", minimum=0),
         Argument("fragmentation.bestFit", "float", 40.0, "packing: thousandths of a GPU for a whole node left over", minimum=0),
         Argument("fragmentation.cpuShare", "float", 0.65, "how much of what is left over is cpu, 0 to 1; the rest is GPUs", minimum=0),
+        Argument(
+            "fragmentation.compactness",
+            "float",
+            2000.0,
+            "packing: thousandths of a GPU for a node of free GPUs left over, where jobs say how long they run",
+            minimum=0,
+        ),
         Argument("fragmentation.typePressure", "float", 1200.0, "packing: thousandths of a GPU for full type pressure", minimum=0),
         Argument("fragmentation.typeLabel", "str", GPU_TYPE_LABEL, "label of nodes that tells the GPU type"),
         Argument("fragmentation.seed", "int", 0, "random: seed of the draws", minimum=0),
@@ -69,6 +76,7 @@ class Fragmentation(Plugin):
             given.number("fragmentation.bestFit"),
             given.number("fragmentation.cpuShare"),
             given.number("fragmentation.typePressure"),
+            given.number("fragmentation.compactness"),
         )
         label = given.text("fragmentation.typeLabel")
         workload = Workload((), ()) if rule == "best-fit" else self._workload(label)

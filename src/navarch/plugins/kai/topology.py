@@ -145,6 +145,12 @@ class _Search:
         return inside
 
     @cached_property
+    def counted(self) -> BoolArray:
+        """Nodes that count in what a domain has: those at hand, or every node of the topology."""
+        everywhere: BoolArray = self.tree.at_tier(0) != NOWHERE
+        return self.at_hand if self.session.semantics.domains_are_exact else everywhere
+
+    @cached_property
     def start(self) -> int:
         """The deepest domain that holds all nodes at hand, not below the preferred level."""
         domain = self.tree.top
@@ -169,8 +175,8 @@ class _Search:
 
     @cached_property
     def free(self) -> IntArray:
-        """(R, N): what is idle or being released on the nodes at hand."""
-        return np.where(self.at_hand, self.session.nodes.future_idle, 0)
+        """(R, N): what is idle or being released on the nodes that count."""
+        return np.where(self.counted, self.session.nodes.future_idle, 0)
 
     @cached_property
     def gpu_dims(self) -> list[int]:
@@ -179,18 +185,18 @@ class _Search:
 
     @cached_property
     def whole_gpus(self) -> FloatArray:
-        """(N,): GPUs on the nodes at hand that no pod shares."""
+        """(N,): GPUs on the nodes that count, without those that pods share."""
         found: FloatArray = self.free[self.gpu_dims].sum(axis=0) / 1000
         return found
 
     @cached_property
     def free_gpus(self) -> FloatArray:
-        """(N,): GPUs on the nodes at hand; free parts of shared ones count where only parts are asked for."""
+        """(N,): GPUs on the nodes that count; free parts of shared ones count where only parts are asked for."""
         devices = self.session.devices
         most = self.shared.max(initial=0.0)
         if devices is None or not 0 < most < 1 or self.requests[:, self.gpu_dims].any():
             return self.whole_gpus
-        return np.where(self.at_hand, devices.idle_parts() + devices.releasing_parts(), 0.0)
+        return np.where(self.counted, devices.idle_parts() + devices.releasing_parts(), 0.0)
 
     @cached_property
     def is_uniform(self) -> bool:
@@ -212,7 +218,8 @@ class _Search:
         most = self.shared.max(initial=0.0)
         if most:
             count = np.minimum(count, np.floor(self.free_gpus / most + 1e-9).astype(np.int64))
-        return self.tree.sums(np.where(self.at_hand, np.maximum(count, 0), 0))
+        usable = self.counted & (self.free >= 0).all(axis=0) if self.session.semantics.every_resource_must_fit else self.counted
+        return self.tree.sums(np.where(usable, np.maximum(count, 0), 0))
 
     @cached_property
     def filled(self) -> FloatArray:
@@ -224,7 +231,7 @@ class _Search:
                 out = np.maximum(out, _ratio(float(total[dim]), sums[dim]))
         if self.shared.any():
             gpus = float(self.shared.sum()) + float(total[self.gpu_dims].sum()) / 1000
-            free = self.free_gpus if self.session.semantics.free_parts_count_in_domains else self.whole_gpus
+            free = self.free_gpus if self.session.semantics.domains_are_exact else self.whole_gpus
             out = np.maximum(out, _ratio(gpus, self.tree.sums(np.round(free * 1000).astype(np.int64)) / 1000))
         return out
 

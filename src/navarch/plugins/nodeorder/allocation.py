@@ -23,13 +23,23 @@ CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))
 Shape = tuple[tuple[int, int], ...]
 
 
-class Amounts(Struct):
-    """One resource for one class over some columns: where it takes part, capacity and use without the pod, and its request."""
+_EXACT = 1 << 46
+"""Percentages of capacities below this are exact in floating point: 100 times as much has 53 bits."""
 
-    takes_part: BoolArray
+
+class Amounts(Struct):
+    """One resource for one class over some columns: capacity and use without the pod, and its request. `everywhere`: every column has
+    some of it. `small`: every capacity is below `_EXACT`."""
+
     capacity: IntArray
     used: IntArray
     asked: int
+    everywhere: bool
+    small: bool
+
+    @property
+    def takes_part(self) -> BoolArray:
+        return self.capacity > 0
 
 
 def amounts(session: Session, task: TaskClass, at: Figures, resource: str, *, defaulted: bool) -> Amounts | None:
@@ -44,12 +54,15 @@ def amounts(session: Session, task: TaskClass, at: Figures, resource: str, *, de
     if not asked and resource not in ALWAYS_SCORED:
         return None
     capacity = at.allocatable[dim]
+    least, most = session.nodes.extent(dim)
+    everywhere, small = least > 0, least >= 0 and most < _EXACT
     if dim >= 2 and class_behind(session.snapshot, resource) is not None:
         devices = session.shared(DeviceCounts).of(resource)
         missing = capacity == 0
         capacity = np.where(missing, devices.total[at.rows], capacity)
         used = np.where(missing, devices.taken[at.rows], used)
-    return Amounts(capacity > 0, capacity, used, asked)
+        small = False
+    return Amounts(capacity, used, asked, everywhere or bool((capacity > 0).all()), small)
 
 
 def curve(points: Shape, x: IntArray) -> IntArray:
@@ -101,9 +114,8 @@ class Allocation(NodeScorer):
             if found is None:
                 continue
             counts = found.takes_part
-            everywhere = bool(counts.all())
-            capacity = found.capacity if everywhere else np.where(counts, found.capacity, 1)
-            part = self._part(found.used + found.asked, capacity)
+            capacity = found.capacity if found.everywhere else np.where(counts, found.capacity, 1)
+            part = self._part(found.used + found.asked, capacity, found.small)
             if self.strategy == "RequestedToCapacityRatio":
                 counts = counts & (part > 0)
             total += np.where(counts, weight * part, 0)
@@ -121,15 +133,20 @@ class Allocation(NodeScorer):
         for found, (_, weight) in zip(parts, self.resources):
             if found is None:
                 continue
-            if np.count_nonzero(found.takes_part) < len(found.takes_part):
+            if not found.everywhere:
                 return None
-            part = weight * self._part(found.used + found.asked, found.capacity)
+            part = self._part(found.used + found.asked, found.capacity, found.small)
+            if weight != 1:
+                part = weight * part
             total, weights = part if total is None else total + part, weights + weight
         return None if total is None or weights <= 0 else (total // weights).astype(float)
 
-    def _part(self, wanted: IntArray, capacity: IntArray) -> IntArray:
+    def _part(self, wanted: IntArray, capacity: IntArray, small: bool) -> IntArray:
         if self.strategy == "LeastAllocated":
-            part: IntArray = np.maximum(capacity - wanted, 0) * 100 // capacity
+            left = np.maximum(capacity - wanted, 0)
+            left *= 100
+            # Floating point numbers are divided in a fifth of the time.
+            part: IntArray = (left / capacity).astype(np.int64) if small else left // capacity
             return part
         if self.strategy == "MostAllocated":
             return np.minimum(wanted, capacity) * 100 // capacity

@@ -47,7 +47,7 @@ class BalancedAllocation(NodeScorer):
         parts = [amounts(self.session, task, at, name, defaulted=False) for name in self.names]
         found = [part for part in parts if part is not None]
         size = at.requested.shape[1]
-        everywhere = all(np.count_nonzero(part.takes_part) == size for part in found)
+        everywhere = all(part.everywhere for part in found)
         if len(found) == 2 and self.by_change:
             change = _change_of_two(found[0], found[1], everywhere)
             return (50 + (50 + change) // 2).astype(float)
@@ -59,10 +59,21 @@ class BalancedAllocation(NodeScorer):
 
 def _change_of_two(one: Amounts, two: Amounts, everywhere: bool) -> IntArray:
     """The evenness of two resources with the pod less that without it, as `_evenness` gives them: both are computed together."""
-    first, second = (np.minimum(1.0, (part.used + np.array([[part.asked], [0]])) / _capacity(part, everywhere)) for part in (one, two))
-    gap = np.abs(first - second) / 2
-    even = ((1 - (gap if everywhere else np.where(one.takes_part & two.takes_part, gap, 0.0))) * 100).astype(np.int64)
-    change: IntArray = even[0] - even[1]
+    filled = np.empty((2, 2, len(one.used)))
+    """Resource, with or without the pod, column."""
+    for part, fractions in ((one, filled[0]), (two, filled[1])):
+        capacity = _capacity(part, everywhere)
+        np.divide(part.used + part.asked, capacity, out=fractions[0])
+        np.divide(part.used, capacity, out=fractions[1])
+    np.minimum(filled, 1.0, out=filled)
+    gap = np.abs(filled[0] - filled[1])
+    gap /= 2
+    if not everywhere:
+        gap = np.where(one.takes_part & two.takes_part, gap, 0.0)
+    even = np.subtract(1, gap, out=gap)
+    even *= 100
+    truncated: IntArray = even.astype(np.int64)
+    change: IntArray = truncated[0] - truncated[1]
     return change
 
 

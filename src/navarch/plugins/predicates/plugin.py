@@ -56,6 +56,8 @@ class Predicates(Plugin):
     waits_for_room = True
     arguments = (
         *(Argument(f"predicate.{name}Enable", "bool", True, doc) for name, doc in _SWITCHES),
+        Argument("predicate.GPUSharingEnable", "bool", False, "it is deviceshare.GPUSharingEnable of deviceshare", has_effect=False),
+        Argument("predicate.GPUNumberEnable", "bool", False, "it is deviceshare.GPUNumberEnable of deviceshare", has_effect=False),
         Argument("predicate.CacheEnable", "bool", False, "answers are always cached by shape", has_effect=False),
         Argument("volumebinding.weight", "int", 1, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
         Argument("bindTimeoutSeconds", "int", 600, "binding waits ten minutes for volumes", has_effect=False),

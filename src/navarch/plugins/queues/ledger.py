@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from navarch.engine.figures import Rows
 from navarch.engine.job import Job
@@ -31,6 +32,8 @@ from navarch.plugins.queues.amounts import Amounts, Vector, asked_dims, in_order
 
 _ALL = slice(None)
 _IS_ALLOCATED = IS_ALLOCATED.astype(np.int64)
+SHARE = "deserved share"
+"""What limits a queue whose share is the bound (`over_limit`)."""
 FREED = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
 
@@ -144,8 +147,24 @@ class QueueLedger:
         short = [d for d, asked in zip(dims.tolist(), request.tolist()) if held[d] + asked > limit[d]]
         if absent := in_order([d for d in short if not self.session.total[d]], self.names):
             return Reason(NEVER, f"cannot start: no node offers {', '.join(absent)}", figures={"queue": queue.name}, undone_by=FREED)
-        asked, others, prefix = task.charge + tried, held - tried, f"queue {queue.name} would exceed its {limit_is}"
+        asked, others = task.charge + tried, held - tried
+        if limit_is == SHARE and all(limit[d] >= self.session.total[d] for d in short):
+            return self._cluster_full(short, queue, others, asked, pods)
+        prefix = f"queue {queue.name} would exceed its {limit_is}"
         return self.refusal("QueueLimit", prefix, short, queue, others, asked, limit, limit_is, pods)
+
+    def _cluster_full(self, short: Sequence[int], queue: Queue, held: Vector, asked: Vector, tried: int) -> Reason:
+        """The share of the queue is the whole cluster, so no share stands in the way. `tried`: see `refusal`."""
+        total = self.session.total
+        found = self.refusal("ClusterFull", "", short, queue, held, asked, total, "in the cluster", tried)
+        lacking = {self.names[d]: side_by_side(self.names[d], asked[d].item(), held[d].item(), total[d].item()) for d in short}
+        holder, pods = ("others hold", f"{tried + 1} pods of this job ask") if tried else (f"queue {queue.name} holds", "asks")
+        told = [
+            f"insufficient {name} in the cluster: {pods} {asks}, {holder} {holds} of {of}"
+            for name in in_order(short, self.names)
+            for asks, holds, of in (lacking[name],)
+        ]
+        return replace(found, message="; ".join(told))
 
     def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:
         """Whether the job's minimum finds room beside what the queue holds and has admitted, less what can be taken back. What was

@@ -7,7 +7,7 @@ from typing import Any
 
 from navarch.simulator.measures import Measures
 from navarch.simulator.series import TimeSeries
-from navarch.simulator.simulate import PolicyRun, SimulationResult
+from navarch.simulator.simulate import PolicyRun, SimulationResult, mean_of
 
 MOST_QUEUES = 12
 """Queues that are drawn, those with the most jobs first."""
@@ -22,22 +22,15 @@ def report_data(result: SimulationResult, title: str) -> dict[str, Any]:
         "title": title,
         "order": [run.name for run in runs],
         "policies": result.to_dict()["policies"],
-        "details": {run.name: run.measures.details() for run in runs},
+        "seeds": sorted({run.seed for run in result.runs if run.seed is not None}),
+        "details": {run.name: mean_of([each.measures.details() for each in result.runs if each.name == run.name]) for run in runs},
+        "remarks": result.remarks(),
         "leftOut": {run.name: run.left_out for run in runs},
         "neverStarted": {run.name: len(run.waiting) for run in runs},
         "series": {run.name: _series(run) for run in runs},
         "cdf": {"jct": _cdfs(runs, "completion"), "queueing": _cdfs(runs, "queueing")},
         "runs": [{"policy": run.name, "seed": run.seed, **run.measures.to_dict()} for run in result.runs],
-        "timing": {
-            run.name: {
-                "seconds": run.seconds,
-                "cycles": run.cycles,
-                "decisionMicrosecondsPerPod": 1e6 * run.measures.decision_seconds / run.measures.placements
-                if run.measures.placements
-                else None,
-            }
-            for run in runs
-        },
+        "timing": {run.name: {"seconds": run.seconds, "cycles": run.cycles} for run in runs},
     }
 
 

@@ -27,11 +27,7 @@ def write_report(result: SimulationResult, folder: Path, title: str) -> None:
     data = report_data(result, title)
     (folder / "report.json").write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     (folder / "index.html").write_text(page(data), encoding="utf-8")
-    _write(
-        folder / "jobs.csv",
-        ("policy", "seed", "job", "queue", "gpus", "pods", "submit", "queueing", "run", "completion"),
-        _jobs(result),
-    )
+    _write(folder / "jobs.csv", JOB_COLUMNS, _jobs(result))
     _write(folder / "series.csv", ("policy", "series", "queue", "time", "value"), _points(data["series"]))
     _write(folder / "runs.csv", ("policy", "seed", "figure", "value"), _figures(data["runs"]))
 

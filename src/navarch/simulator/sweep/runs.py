@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -30,12 +31,29 @@ class RunSpec(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Equal for equal runs: by it a sweep that was interrupted knows what it has."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
+        """Equal for equal runs: by it a sweep that was interrupted knows what it has. The contents of the files that the run reads are
+        part of it, so a policy that was edited is run again."""
+        read = [_contents(each.partition(":")[2] or each) for each in (self.trace, self.cluster, self.policy)]
+        read += map(_contents, self.plugin_dirs)
+        return hashlib.sha256(msgspec.json.encode((self, read))).hexdigest()[:16]
 
     @property
     def label(self) -> str:
         return label(policy_name(self.policy), self.parameters)
+
+
+def _contents(name: str) -> str:
+    """A digest of a file, or of all files in a folder; empty for a name that is neither."""
+    path = Path(name)
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path] if path.is_file() else []
+    return " ".join(_digest(str(each), (stat := each.stat()).st_size, stat.st_mtime_ns) for each in files)
+
+
+@lru_cache(maxsize=4096)
+def _digest(name: str, size: int, changed: int) -> str:
+    """Of one file, read once while its size and time of change stay."""
+    with Path(name).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def run(spec: RunSpec) -> PolicyRun:

@@ -180,3 +180,30 @@ def test_skipped_plugins_come_first_and_warnings_may_fail_a_pipeline(tmp_path: P
     strict = run_check(str(file), "--fail-on-warning")
     assert strict.exit_code == 1 and strict.stderr.strip().endswith("warnings")
     assert run_check("navarch", "--fail-on-warning").exit_code == 0
+
+
+PROFILES = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+podInitialBackoffSeconds: 2
+profiles:
+- schedulerName: default-scheduler
+  plugins: {multiPoint: {disabled: [{name: ImageLocality}]}}
+- schedulerName: packing
+  percentageOfNodesToScore: 100
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated}}
+- schedulerName: same
+  plugins: {multiPoint: {disabled: [{name: ImageLocality}]}}
+"""
+
+
+def test_every_profile_is_shown_by_what_it_has_otherwise() -> None:
+    code, out, _ = check("-", stdin=PROFILES)
+    text = " ".join(out.split())
+    assert code == 0
+    assert "default-scheduler is shown above; it also decides for pods that name no profile of the file" in text
+    assert 'packing: with ImageLocality; NodeResourcesFit: scoringStrategy = {"type": "MostAllocated"}' in text
+    assert "percentageOfNodesToScore = 100" in text and "same: the same as default-scheduler" in text
+    assert "2s at first, 10s at most" in text

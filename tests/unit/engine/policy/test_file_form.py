@@ -137,3 +137,32 @@ def test_keys_of_kai_in_a_volcano_file() -> None:
     policy = read("compat: volcano\nactions: allocate\ntiers: [{plugins: [{name: gang}]}]\nqueueDepthPerAction: {a: 5}\n")
     assert policy.warnings == ("line 4, queueDepthPerAction: unknown key 'queueDepthPerAction'; ignored",)
     assert policy.queue_depth == {}
+
+
+def config_map(key: str, file: str, more: str = "") -> str:
+    text = "".join(f"    {line}\n" for line in file.splitlines())
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: volcano-scheduler-configmap}}\ndata:\n  {key}: |\n{text}{more}"
+
+
+VOLCANO_FILE = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    arguments: {no.such.argument: 1}"
+
+
+@pytest.mark.parametrize("key", ["volcano-scheduler.conf", "volcano-scheduler-ci.conf"])
+def test_the_config_map_of_an_installation_of_volcano_is_volcanos(key: str) -> None:
+    policy = read(config_map(key, VOLCANO_FILE, '  other.conf: "x"\n'))
+    assert (policy.compat, policy.evictions) == ("volcano", "delete")
+    assert policy.chosen == f"it names no compat, and it is {key} of a ConfigMap"
+    assert load(policy.document, CATALOGUE).compat == "volcano"
+    assert any("no.such.argument" in warning for warning in policy.warnings)
+
+
+def test_another_config_map_is_strict_and_so_is_one_that_says_so() -> None:
+    plain = VOLCANO_FILE.replace("no.such.argument: 1", "")
+    assert read(config_map("scheduler.conf", plain)).compat == "strict"
+    assert read(config_map("volcano-scheduler.conf", f"compat: strict\n{plain}")).compat == "strict"
+
+
+@pytest.mark.parametrize(("text", "named"), [("actions: allocate\ntiers: []\n", "volcano"), (FLAT, "kube-batch")])
+def test_a_strict_file_is_told_which_compat_follows_its_system(text: str, named: str) -> None:
+    policy = read(text)
+    assert policy.compat == "strict" and f"`compat: {named}`" in policy.chosen

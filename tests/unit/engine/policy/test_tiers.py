@@ -231,7 +231,7 @@ def test_a_config_map_is_read_for_what_it_holds() -> None:
         kind: ConfigMap
         metadata: {name: volcano-scheduler-configmap}
         data:
-          volcano-scheduler.conf: |
+          scheduler.conf: |
             actions: "allocate"
             tiers:
             - plugins:

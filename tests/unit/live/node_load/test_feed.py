@@ -32,6 +32,7 @@ def policy(plugins: list[dict[str, Any]], compat: str = "strict", **metrics: Any
 
 def test_the_configuration() -> None:
     assert read_config(policy(USAGE)) is None
+    assert read_config(policy([{"name": "gang"}], type="prometheus", address="http://p")) is None
     config = read_config(policy(RESCHEDULING, type="prometheus", address="http://p", interval="5s"))
     assert config == LoadConfig("prometheus", "http://p", interval=5.0, periods=("10m", "15m"))
 

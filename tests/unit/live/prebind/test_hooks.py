@@ -61,9 +61,13 @@ class World:
         Recorded.acts, Recorded.story = {}, []
         self.cluster = Cluster()
         self.policy = Policy((), ((PluginOption(kind.name),),))
-        self.hooks = Hooks(None, lambda: self.cluster, lambda: Registry((kind,)))
+        self.at_hand = ""
+        self.hooks = Hooks(None, lambda: self.cluster, lambda: Registry((kind,)), self._note_job)
         self.failed: dict[str, str] = {}
         self.preparations = Preparations((self.hooks,), self._fail, lambda job: gang)
+
+    def _note_job(self, key: str) -> None:
+        self.at_hand = key
 
     def _fail(self, bind: AssumedBind, why: str) -> None:
         self.failed[bind.name] = why
@@ -295,3 +299,37 @@ async def test_a_scheduler_that_ends_does_not_wait_for_a_hook_that_hangs() -> No
     before = clock()
     await world.hooks.close()
     assert clock() - before < 10 and Recorded.story[-1] == "close"
+
+
+async def test_the_job_of_a_hook_is_at_hand_while_the_hook_runs() -> None:
+    """For the process guard: a hook that holds the interpreter ends the process, and its job is to blame."""
+    world, seen = World(), list[str]()
+
+    async def look() -> None:
+        seen.append(world.at_hand)
+        await asyncio.sleep(2)
+        seen.append(world.at_hand)
+
+    Recorded.acts["a"] = look
+    world.bind("a")
+    await asyncio.sleep(1)
+    assert (seen, world.at_hand) == (["ns/j"], "")
+    await world.settled()
+    assert (seen, world.at_hand) == (["ns/j", "ns/j"], "")
+
+
+async def test_a_hook_sees_its_cancellation_although_its_job_is_noted() -> None:
+    world, seen = World(), list[str]()
+
+    async def tidy() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            seen.append(world.at_hand)
+            raise
+
+    Recorded.acts["a"] = tidy
+    world.bind("a")
+    await world.settled()
+    assert seen == ["ns/j"]
+    assert "took longer" in world.failed["a"]

@@ -58,6 +58,16 @@ def test_a_half_joins_the_half_that_is_taken() -> None:
         assert best(scores(opened(world, rule=rule))) == "half", rule
 
 
+def test_where_pods_leave_again_a_node_without_pods_is_left_to_large_ones() -> None:
+    found = {}
+    for ends in (None, 3600.0):
+        world = World().node("empty", cpu=16, gpu=8).node("begun", cpu=96, gpu=8).queue("q")
+        world.job("old", expected_duration=ends).job("new", expected_duration=ends)
+        world.pods("old", node="begun", cpu=4, gpu=4).pods("new", cpu=4, gpu=1)
+        found[ends] = best(scores(opened(world, pods=[{"cpu": 4, "gpu": 1}])))
+    assert found == {None: "empty", 3600.0: "begun"}, "without ends the node with the least cpu left fits best"
+
+
 def test_the_gpu_within_a_node_is_the_one_that_loses_least() -> None:
     pods = [{"cpu": 1, "gpu": 0.47, "count": 3}, {"cpu": 1, "gpu": 0.32, "count": 3}]
     world = World().node("n", cpu=32, gpu=3).queue("q").job("old").job("new")

@@ -254,3 +254,18 @@ def test_scores_of_cards_without_the_filter(compat: str, scores: bool) -> None:
     session = made.session(DeviceShare, arguments=arguments, switches={"predicate": False}, compat=compat)
     view = session.view(session.class_of(job_of(session, "j").tasks[0]))
     assert bool(view.totals(view.feasible())[0]) is scores
+
+
+@pytest.mark.parametrize(
+    ("memory", "strict", "volcano"),
+    [
+        (4 << 30, None, "GPU-b,NVIDIA,16000,10:"),
+        (3 << 30, None, f"GPU-b,NVIDIA,{-(1 << 30)},10:"),
+        ((4 << 30) + 4000, None, "GPU-b,NVIDIA,4000,10:"),
+        (4000, "GPU-b,NVIDIA,4000,10:", "GPU-b,NVIDIA,4000,10:"),
+    ],
+)
+def test_memory_written_in_bytes_wraps_round_in_volcano_alone(memory: int, strict: str | None, volcano: str) -> None:
+    asked = CardRequest((VgpuRequest(1, memory, 10),))
+    assert cards_of(opened(world().pods("j", cards=asked, cpu=1))) == strict
+    assert cards_of(opened(world().pods("j", cards=asked, cpu=1), "volcano")) == volcano

@@ -9,6 +9,8 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+from navarch.simulator.failures import NodeFailures
+from navarch.simulator.report.data import report_data
 from navarch.simulator.report.write import write_report
 from navarch.simulator.simulate import simulate
 
@@ -29,6 +31,16 @@ def test_a_report_holds_page_json_and_csv(tmp_path: Path) -> None:
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
     assert "two teams <\\/script>" in page
     assert "/*DATA*/" not in page and "/*UPLOT_JS*/" not in page
+
+
+def test_figures_of_groups_are_means_over_the_seeds_too() -> None:
+    failures = NodeFailures(between=20000.0, repair=7200.0)
+    result = simulate(f"jsonl:{TRACE}", "h100=4x8gpu", ["fifo"], seeds=(1, 2), failures=failures)
+    data = report_data(result, "two seeds")
+    each = [run.measures.details()["byQueue"]["nlp"]["queueing"]["mean"] for run in result.runs]
+    assert each[0] != each[1], "the seeds make no difference"
+    assert data["details"]["fifo"]["byQueue"]["nlp"]["queueing"]["mean"] == sum(each) / 2
+    assert data["seeds"] == [1, 2]
 
 
 def test_vendored_files_are_what_their_list_says() -> None:

@@ -80,6 +80,15 @@ def test_equal_runs_have_equal_keys_and_others_do_not() -> None:
     assert len({spec().key, spec(seed=1).key, spec("sjf").key, spec(parameters=(("a", "1"),)).key}) == 4
 
 
+def test_a_policy_that_was_edited_is_another_run(tmp_path: Path) -> None:
+    policy = tmp_path / "mine.yaml"
+    policy.write_text("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]\n")
+    before = spec(str(policy)).key
+    assert spec(str(policy)).key == before
+    policy.write_text("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: binpack}]}]\n")
+    assert spec(str(policy)).key != before
+
+
 def test_runs_in_processes_give_what_runs_here_give() -> None:
     specs = [spec(), spec("easy")]
     here = {each.key: done.measures.to_dict() for each, done in execute(specs)}

@@ -183,6 +183,17 @@ class ResourceBound:
             kind.wanted += back
         return True
 
+    def add_all(self, batches: Sequence[Batch]) -> None:
+        """`add` of each, in one step where there are many."""
+        if len(batches) < _FEW or self._any_shared:
+            for batch in batches:
+                self.add(batch)
+            return
+        table = self._table(batches)
+        for kind in self.kinds:
+            kind.settle(kind.with_more(table))
+            kind.wanted += self._returning(kind, batches)
+
     def remove(self, batch: Batch) -> None:
         """Undo `add`."""
         for node, amounts in self._more((batch,)).items():

@@ -148,6 +148,36 @@ class TakenVictims:
             self.batches += stretch
         return taken
 
+    def add_too_few(self, stretch: Victims, start: int) -> int:
+        """Take the batches from `start` on with which the nodes still have too few slots. Returns how many were taken.
+
+        Only slots are looked at, in plain numbers: most states of a long stretch fail by them alone."""
+        probe, gpus_each = self.probe, self.probe.gpus_each
+        if not gpus_each or not probe.counts_gpus:
+            return 0
+        self._update_free()
+        slots, wanted, node_of, free = self._slots, len(probe.wanted), self.session.node, dict[int, float]()
+        if slots >= wanted:
+            return 0
+        end = start
+        for batch in stretch[start:]:
+            for task in reversed(batch.tasks):
+                node = int(node_of[task])
+                if node < 0:
+                    continue
+                before = free.get(node)
+                if before is None:
+                    before = float(self._free[node])
+                after = free[node] = before + probe.gpus_held(task, node)
+                slots += int(max(after, 0.0) // gpus_each) - int(max(before, 0.0) // gpus_each)
+            if slots >= wanted:
+                break
+            end += 1
+        if end > start:
+            self.batches += stretch[start:end]
+            self.room.add_all(stretch[start:end])
+        return end - start
+
     # what is made of them
 
     @property
@@ -230,11 +260,14 @@ def _states(probe: Probe, taken: TakenVictims, ordered: Iterator[Batch]) -> Iter
         if not hope and taken.add_unless_enough(stretch):
             size = min(2 * size, _STRETCH)
             continue
-        hope, size = True, 8
-        for batch in stretch:
-            taken.add(batch)
-            if taken.may_suffice():
-                yield batch
+        hope, size, place = True, 8, 0
+        while place < len(stretch):
+            place += taken.add_too_few(stretch, place)
+            if place < len(stretch):
+                taken.add(stretch[place])
+                place += 1
+                if taken.may_suffice():
+                    yield stretch[place - 1]
 
 
 def node_by_node(probe: Probe, ordered: Iterator[Batch]) -> Iterator[Victims]:

@@ -59,7 +59,8 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
             findings.warn((key,), f"{key} has no effect: {OF_THE_PROCESS[key]}")
     if document.get("apiVersion") != f"{KUBE_SCHEDULER_GROUP}v1":
         found = document.get("apiVersion")
-        findings.mistake(("apiVersion",), f"found {found!r}, expected '{KUBE_SCHEDULER_GROUP}v1'")
+        gone = ", which Kubernetes no longer reads" if str(found).startswith(f"{KUBE_SCHEDULER_GROUP}v1beta") else ""
+        findings.mistake(("apiVersion",), f"found {found!r}{gone}, expected '{KUBE_SCHEDULER_GROUP}v1'")
     if document.get("kind") != "KubeSchedulerConfiguration":
         findings.mistake(("kind",), f"found {document.get('kind')!r}, expected 'KubeSchedulerConfiguration'")
     extenders = read_extenders(findings, document.get("extenders"))

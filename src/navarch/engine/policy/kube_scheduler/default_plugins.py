@@ -91,7 +91,7 @@ ALWAYS_RUN: Mapping[str, tuple[str, str]] = {
 }
 """Point without a switch of its own -> the point whose switch it follows (empty: none), and why."""
 
-_RESOURCES = Nested("resources", (Argument("name", "str"), Argument("weight", "int", 1, minimum=1)), many=True)
+_RESOURCES = Nested("resources", (Argument("name", "str"), Argument("weight", "int", 1, minimum=0)), many=True)
 _SHAPE = (Argument("utilization", "int", 0, minimum=0), Argument("score", "int", 0, minimum=0))
 _TYPES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 _VOLUME_TIMEOUT = "binding waits ten minutes for volumes"

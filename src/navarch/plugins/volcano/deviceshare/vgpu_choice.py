@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from navarch.engine.figures import Rows
@@ -87,7 +88,7 @@ def choose(
     choice = Choice(np.ones(nodes, dtype=bool), [], [], [], np.zeros(nodes), [])
     for one in asked:
         need = np.full_like(size, one.memory) if one.memory else size
-        room = allowed & (most > use.pods) & (size - use.memory >= need) & (use.cores + one.cores <= FULL)
+        room = allowed & (most > use.pods) & (size - use.memory >= need) & (_unsigned(use.cores + one.cores) <= FULL)
         if one.cores == FULL:
             room &= use.pods == 0
         elif one.cores == 0:
@@ -110,10 +111,15 @@ def choose(
     return choice
 
 
+def _unsigned(amounts: IntArray) -> npt.NDArray[np.uint64]:
+    """Amounts below zero, which requests that wrapped round leave, are the largest ones."""
+    return amounts.view(np.uint64)
+
+
 def _order(use: Use, policy: str) -> IntArray:
     """(nodes, cards): the numbers of the cards, the first one to try first."""
     if policy == BINPACK:
-        return np.argsort(-use.memory, axis=1, kind="stable")
+        return np.argsort(~_unsigned(use.memory), axis=1, kind="stable")
     if policy == SPREAD:
         return np.argsort(use.pods, axis=1, kind="stable")
     return np.broadcast_to(np.arange(use.pods.shape[1])[::-1], use.pods.shape)
@@ -123,7 +129,7 @@ def _score(use: Use, size: IntArray, was_idle: BoolArray, order: IntArray, taken
     """The sum over the cards that were taken, added in the order in which they were."""
     total = np.zeros(len(size))
     if policy == BINPACK:
-        each = SCORE * (use.memory / np.maximum(size, 1))
+        each = SCORE * (_unsigned(use.memory) / np.maximum(size, 1))
     elif policy == SPREAD:
         each = np.where(was_idle, SCORE, 0.0)
     else:

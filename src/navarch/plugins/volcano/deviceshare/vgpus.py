@@ -17,7 +17,7 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.protocols import Change
 from navarch.model.registered_cards import VGPU_IDS, HeldCard, read_vgpu_ids, write_vgpu_ids
 from navarch.model.resources import BoolArray, FloatArray, IntArray
-from navarch.model.spec import TaskSpec
+from navarch.model.spec import TaskSpec, VgpuRequest
 from navarch.model.status import ON_NODE, TaskStatus
 from navarch.plugins.volcano.deviceshare.vgpu_choice import Choice, Use, choose
 from navarch.plugins.volcano.deviceshare.vgpu_columns import HAMI, MIG, VgpuColumns, vgpu_columns
@@ -133,8 +133,7 @@ class Vgpus:
         return choice
 
     def _choose(self, task: TaskClass, rows: Rows | slice, added: IntArray | None, now: bool) -> Choice:
-        assert task.shape.cards is not None
-        asked, columns = task.shape.cards.vgpus, self.columns
+        asked, columns = self._asked(task), self.columns
         use = self.use.at(rows).plus(self.leaving.at(rows)) if now else self.use.at(rows)
         size, most = columns.size[rows], columns.most[rows]
         allowed = (self._allowed_for(task) & ~self._kept_from(task))[rows]
@@ -155,6 +154,14 @@ class Vgpus:
         choice = choose(asked, size, most, allowed, use, self.policy, idle_counts=idle, zero_takes_room=zero)
         choice.fits &= fits
         return choice
+
+    def _asked(self, task: TaskClass) -> tuple[VgpuRequest, ...]:
+        """What each container asks for."""
+        assert task.shape.cards is not None
+        asked = task.shape.cards.vgpus
+        if not self.session.semantics.vgpu_requests_wrap:
+            return asked
+        return tuple(VgpuRequest(_wrapped(one.count), _wrapped(one.memory), _wrapped(one.cores)) for one in asked)
 
     def _allowed_for(self, task: TaskClass) -> BoolArray:
         found = self._allowed.get(task.shape_number)
@@ -195,8 +202,7 @@ class Vgpus:
 
     def unwanted(self, task: TaskClass) -> BoolArray:
         """Nodes with fewer cards of the types and UUIDs that the pod may use than one of its containers asks for."""
-        assert task.shape.cards is not None
-        most = max(one.count for one in task.shape.cards.vgpus)
+        most = max(one.count for one in self._asked(task))
         few: BoolArray = self.columns.known & (self._allowed_for(task).sum(axis=1) < most)
         return few
 
@@ -218,10 +224,10 @@ class Vgpus:
             if not choice.fits[0]:
                 return
         cards = self.columns.of_node[row]
-        assert cards is not None and change.task.shape.cards is not None
+        assert cards is not None
         given: list[tuple[HeldCard, ...]] = []
         taken: list[tuple[int, int, int]] = []
-        for container, (one, memory) in enumerate(zip(change.task.shape.cards.vgpus, choice.memory)):
+        for container, (one, memory) in enumerate(zip(self._asked(change.task), choice.memory)):
             numbers = choice.numbers(container, 0)
             given.append(tuple(HeldCard(cards.cards[n].uuid, int(memory[0, n]), one.cores) for n in numbers))
             numbers += np.flatnonzero(choice.unnamed[container][0]).tolist()
@@ -290,6 +296,16 @@ def group_of(spec: TaskSpec) -> str:
     """The pod group that the pod names; empty if it names none."""
     name = next((found for key in GROUP_NAMES if (found := spec.annotations.get(key))), "")
     return f"{spec.namespace}/{name}" if name else ""
+
+
+def _wrapped(number: int) -> int:
+    """The number that its lower 32 bits are, with a sign.
+
+    >>> _wrapped(4 << 30), _wrapped(3 << 30), _wrapped(4000)
+    (0, -1073741824, 4000)
+    """
+    low = number & 0xFFFFFFFF
+    return low - (1 << 32) if low >> 31 else low
 
 
 def _add(use: Use, held: Held, sign: int) -> None:

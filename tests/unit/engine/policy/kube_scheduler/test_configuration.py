@@ -8,6 +8,7 @@ import pytest
 from tests.worlds.policy_catalogue import CATALOGUE
 
 from navarch.engine.policy import Policy, PolicyError, load, preset
+from navarch.plugins.kube_scheduler.plugins import weighted
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -170,3 +171,21 @@ def test_decoding_is_strict_and_says_everything() -> None:
 def test_other_versions_are_refused() -> None:
     with pytest.raises(PolicyError, match=r"expected 'kubescheduler.config.k8s.io/v1'"):
         load("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n", CATALOGUE)
+
+
+def test_a_resource_may_have_the_weight_0() -> None:
+    policy = read("""\
+        profiles:
+        - pluginConfig:
+          - name: NodeResourcesFit
+            args: {scoringStrategy: {resources: [{name: cpu, weight: 0}]}}
+        """)
+    fit = policy.plugin("NodeResourcesFit")
+    assert fit is not None
+    strategy = fit.arguments["scoringStrategy"]
+    assert isinstance(strategy, dict) and weighted(strategy["resources"]) == (("cpu", 1),)
+
+
+def test_a_version_that_kubernetes_dropped_is_named_as_that() -> None:
+    with pytest.raises(PolicyError, match="v1beta2', which Kubernetes no longer reads, expected"):
+        load("apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n", CATALOGUE)
