@@ -150,7 +150,7 @@ class World:
         for number in range(self.random.randint(2, 5)):
             self._node(f"n{number}", 16, 8)
         for name, weight in (("rich", self.pick(1, 2)), ("poor", self.pick(1, 2, 5)), ("idle", 1)):
-            deserved = {"deserved": {"cpu": "16", GPU: "8", "memory": "64Gi"}} if self.chance(2) else {}
+            deserved: Object = {"deserved": {"cpu": "16", GPU: "8", "memory": "64Gi"}} if self.chance(2) else {}
             self._queue(name, weight=weight, reclaimable=not self.chance(6), **deserved)
         for number in range(self.random.randint(3, 7)):
             size = self.random.randint(2, 6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -213,7 +214,7 @@ def test_a_batch_that_has_not_finished_runs_as_long_as_some_batch_before_it() ->
 @pytest.mark.parametrize("runs", [8, 12, 19, 20, 100])
 def test_the_next_start_falls_into_the_interval_of_few_runs_as_of_many(shape: str, runs: int) -> None:
     random = np.random.default_rng([runs, len(shape)])
-    draws = {
+    draws: dict[str, Callable[[int], Any]] = {
         "log-normal": lambda count: random.lognormal(8.0, 1.0, count),
         "normal": lambda count: random.normal(5000.0, 600.0, count),
         "exponential": lambda count: random.exponential(4000.0, count),
