@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.worlds.kube.ports import hold_port
 from tests.worlds.kube.raw_server import Answer, RawServer, Request, reply
 from tests.worlds.kube.small_api import SmallApi, status_body
@@ -16,6 +17,7 @@ from tests.worlds.kube.watching import Pod
 
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import Endpoint
+from navarch.kube.discovery import ServedNow
 from navarch.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -247,6 +249,30 @@ async def test_discovery(api: SmallApi, client: Client) -> None:
     api.script.extend([(404, {}, status_body(404, "NotFound")), (200, {}, listed)])
     assert await client.discovery.first_served([older, volcano]) == volcano
     assert await client.discovery.first_served([older]) is None
+
+
+async def test_each_question_about_many_kinds_is_asked_once(api: SmallApi, client: Client) -> None:
+    groups = {"groups": [{"versions": [{"groupVersion": "a.io/v1"}, {"groupVersion": "a.io/v2"}]}, {"versions": []}]}
+    api.script.extend([(200, {}, groups), (200, {}, {"resources": [{"name": "xs"}]}), (200, {}, {"resources": [{"name": "ys"}]})])
+    served = ServedNow(client.discovery)
+    one, two, three = (Resource("a.io", f"v{number}", "xs") for number in (1, 2, 3))
+    assert await served.first([three]) is None
+    assert await served.first([three, two, one]) == two
+    assert await served.first([two, replace(one, plural="ys")]) == two
+    assert await served.first([replace(two, plural="ys"), replace(one, plural="ys")]) == replace(one, plural="ys")
+    assert await served.first([replace(two, plural="zs"), replace(one, plural="zs")]) is None
+    assert await served.first([NODES]) == NODES, "the core group is in another list"
+    assert [request.path for request in api.requests] == ["/apis", "/apis/a.io/v2", "/apis/a.io/v1"]
+
+
+@pytest.mark.parametrize("code", [403, 404])
+async def test_without_a_list_of_groups_any_version_may_be_served(api: SmallApi, client: Client, code: int) -> None:
+    api.script.append((code, {}, status_body(code, "no")))
+    served = ServedNow(client.discovery)
+    queues = Resource("a.io", "v1", "queues")
+    assert await served.first([queues]) == queues
+    api.script.append((200, {}, {"resources": [{"name": "queues"}]}))
+    assert await served.first([replace(queues, version="v2"), queues]) == replace(queues, version="v2")
 
 
 def test_paths() -> None:

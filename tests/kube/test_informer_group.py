@@ -33,7 +33,8 @@ def establish(api: SmallApi) -> None:
     )
 
 
-async def test_a_crd_that_is_established_starts_its_informer_at_once(api: SmallApi, client: Client) -> None:
+@pytest.mark.parametrize("known", [False, True], ids=["after a 404", "known from the start"])
+async def test_a_crd_that_is_established_starts_its_informer_at_once(api: SmallApi, client: Client, known: bool) -> None:
     api.collections[CRD_LIST] = {}
     api.put("p")
     pods, queues = Recorder(), Recorder()
@@ -41,12 +42,13 @@ async def test_a_crd_that_is_established_starts_its_informer_at_once(api: SmallA
     patience = replace(QUICK, retry_longest=3600.0, retry_first=3600.0, absent_longest=3600.0)
     group = InformerGroup(client, patience=patience)
     group.add(PODS, Pod, pods)
-    informer = group.add(QUEUES, Pod, queues, optional=True)
+    informer = group.add(QUEUES, Pod, queues, optional=True, absent=known)
     task = asyncio.create_task(group.run())
     async with asyncio.timeout(60):
         await group.wait_for_sync()
     assert group.synced and group.unsynced == [] and informer.absent
     assert pods.story == [("added", "p")]
+    assert any(request.path == QUEUE_LIST for request in api.requests) != known, "what is known to be absent is not asked for"
 
     api.collections[QUEUE_LIST] = {}
     api.put("default", namespace="", path=QUEUE_LIST)

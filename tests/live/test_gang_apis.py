@@ -137,19 +137,19 @@ async def test_a_gang_that_does_not_fit_waits_and_is_told_what_is_missing(both: 
     async with world.scheduler():
         await gang(world, resource, "large", 4)
         events = await world.eventually(
-            lambda: world.events("large"), lambda found: any("nsufficient cpu" in note for _, _, note in found)
+            lambda: world.events("large"), lambda found: any("cannot start: needs 4 CPUs" in note for _, _, note in found)
         )
         assert ("Warning", "Unschedulable") in {(kind, reason) for kind, reason, _ in events}
         if resource == UPSTREAM:
             found = await world.eventually(
                 lambda: said(world, resource, "large"),
-                lambda found: any("nsufficient cpu" in each["message"] for each in found.get("conditions", ())),
+                lambda found: any("cannot start: " in each["message"] for each in found.get("conditions", ())),
             )
             (condition,) = found["conditions"]
             assert (condition["type"], condition["status"], condition["reason"]) == (
                 "PodGroupScheduled", "False", "Unschedulable",
             )  # fmt: skip
-            assert condition["message"].startswith("cannot start: needs 4 CPUs, the cluster has 3; ")
+            assert condition["message"].startswith("cannot start: needs 4 CPUs, the cluster has 3. Next: ")
             assert condition["message"].endswith(". Next: request less, change its node selector, or add nodes")
         else:
             await world.eventually(lambda: said(world, resource, "large"), lambda found: found.get("phase") == "Scheduling")

@@ -38,7 +38,7 @@ async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> No
         pod = await world.eventually(lambda: world.get_pod("large"), lambda found: "PodScheduled" in conditions(found))
         told = conditions(pod)["PodScheduled"]
         assert (told["status"], told["reason"]) == ("False", "Unschedulable")
-        assert event["note"] == told["message"] and "insufficient cpu" in event["note"].lower()
+        assert event["note"] == told["message"] and event["note"].startswith("cannot start: one pod needs 64 CPUs, ")
         await later(40.0)
         (event,) = await world.eventually(said, lambda found: bool(found[0].get("series")))
         assert event["series"]["count"] >= 2

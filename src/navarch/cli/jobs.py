@@ -69,6 +69,7 @@ def jobs(
 
     def rows(found: Overview, endpoint: Endpoint) -> Sequence[JobRow]:
         chosen = [row for row in found.jobs if wanted(row.namespace, endpoint)]
+        chosen.sort(key=lambda row: (row.namespace, row.name, row.key))
         return [row for row in chosen if (queue is None or row.queue == queue) and (row.pending or not pending)]
 
     def others(found: Overview, endpoint: Endpoint) -> dict[str, int]:

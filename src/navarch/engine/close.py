@@ -179,8 +179,7 @@ def _refusals(session: Session, job: Job, reasons: Sequence[Reason], *, report_p
             reason, message = "Schedulable", alone
         elif errors is not None:
             if id(errors) not in texts:
-                text = errors.text(session.semantics)
-                texts[id(errors)] = with_next_step(f"{never}; {text}" if never else text, first)
+                texts[id(errors)] = with_next_step(never or errors.text(session.semantics), first)
             message = texts[id(errors)]
         else:
             if not otherwise:

@@ -142,7 +142,7 @@ def comes_first(reasons: Sequence[Reason], never: Reason) -> tuple[Reason, ...]:
     return (*before, never, *(each for each in reasons if _rank(each) >= _NO_NODE_EVER))
 
 
-_NEXT = ". Next: "
+_NEXT = " Next: "
 
 
 def without_next_step(message: str) -> str:
@@ -150,13 +150,20 @@ def without_next_step(message: str) -> str:
     >>> without_next_step(with_next_step("no room.", Reason("PreemptionDelay", "")))
     'no room'
     """
-    return message.partition(_NEXT)[0]
+    return message.partition(_NEXT)[0].removesuffix(".")
 
 
 def with_next_step(message: str, reason: Reason | None) -> str:
-    """One line: the refusal, and what helps."""
+    """One line: the refusal, and what helps.
+
+    >>> with_next_step("no node has a; did you mean b?", Reason(NEVER, ""))
+    'no node has a; did you mean b? Next: request less, change its node selector, or add nodes'
+    """
     step = "" if reason is None else next_step(reason)
-    return f"{message.rstrip('.')}{_NEXT}{step}" if step else message
+    if not step:
+        return message
+    message = message.rstrip(".")
+    return f"{message}{'' if message.endswith('?') else '.'}{_NEXT}{step}"
 
 
 def next_step(reason: Reason) -> str:

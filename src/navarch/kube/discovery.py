@@ -1,15 +1,17 @@
 """Discovery: which kinds an API server serves. CRDs come and go, and versions differ between releases.
 
-Answers are not cached: they are requested at start and while waiting for a CRD, not on a hot path.
+Answers are not cached: they are requested at start and while waiting for a CRD, not on a hot path. A start asks about fifty kinds at
+one moment, and `ServedNow` asks each question once.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import msgspec
 
-from navarch.kube.errors import NotFound
+from navarch.kube.errors import Forbidden, NotFound
 from navarch.kube.resources import Resource
 from navarch.kube.transport import Transport
 from navarch.kube.watch.decoding import decoded
@@ -62,11 +64,15 @@ class Discovery:
         name = f"{resource.plural}/{subresource}" if subresource else resource.plural
         return any(entry.name == name for entry in await self.resources(resource))
 
+    async def versions(self) -> frozenset[str]:
+        """The groups with versions that are served, without the core group."""
+        groups: _GroupList = decoded(_GROUPS, await self._transport.request("GET", "/apis"), "GET", "/apis")
+        return frozenset(version.group_version for group in groups.groups for version in group.versions)
+
     async def lacks(self, candidates: Sequence[Resource]) -> bool:
         """Whether the API server itself says that it serves none of these. A 404 alone may come from a proxy that has lost its server.
         Raises if the server does not answer."""
-        groups: _GroupList = decoded(_GROUPS, await self._transport.request("GET", "/apis"), "GET", "/apis")
-        known = {version.group_version for group in groups.groups for version in group.versions}
+        known = await self.versions()
         for candidate in candidates:
             if not candidate.group or candidate.api_version in known:
                 path = candidate.group_path
@@ -81,3 +87,34 @@ class Discovery:
             if await self.serves(candidate):
                 return candidate
         return None
+
+
+class ServedNow:
+    """Which of many kinds a server serves at one moment."""
+
+    def __init__(self, discovery: Discovery) -> None:
+        self._discovery = discovery
+        self._asked = False
+        self._versions: frozenset[str] | None = None
+        """None: the server does not tell them."""
+        self._names: dict[str, frozenset[str]] = {}
+        """Path of a group and version -> the kinds that are served there."""
+
+    async def first(self, candidates: Sequence[Resource]) -> Resource | None:
+        """The first of several versions of a kind that is served. Of a kind with one version only its group is looked at."""
+        if not self._asked:
+            with contextlib.suppress(Forbidden, NotFound):
+                self._versions = await self._discovery.versions()
+            self._asked = True
+        for candidate in candidates:
+            if candidate.group and self._versions is not None and candidate.api_version not in self._versions:
+                continue
+            if len(candidates) == 1 or candidate.plural in await self._served_in(candidate):
+                return candidate
+        return None
+
+    async def _served_in(self, resource: Resource) -> frozenset[str]:
+        path = resource.group_path
+        if path not in self._names:
+            self._names[path] = frozenset(entry.name for entry in await self._discovery.resources(resource))
+        return self._names[path]

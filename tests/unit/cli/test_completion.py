@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,13 +45,21 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
         yield found
 
 
+def named(words: str, up: UpProcess) -> list[str]:
+    """What the cluster completes. A server that needs more than two seconds completes nothing, so a busy machine asks again."""
+    until = time.monotonic() + 120
+    while not (found := completed(words, up.kubeconfig)):
+        assert time.monotonic() < until, words
+    return found
+
+
 @pytest.mark.live
 @pytest.mark.skipif(KUBECTL is None, reason="kubectl is not in PATH")
 def test_names_come_from_the_cluster(up: UpProcess) -> None:
     up.navarch("submit", "--name", "train", "--image", "i", "--", "sleep", "100000")
     for command in ("jobs", "explain", "cancel", "suspend"):
-        assert completed(f"{command} tr", up.kubeconfig)[0] == "train"
-    assert completed("nodes node", up.kubeconfig) == ["node-000", "node-001"]
-    assert completed("jobs -n kube-s", up.kubeconfig) == ["kube-system"]
+        assert named(f"{command} tr", up)[0] == "train"
+    assert named("nodes node", up) == ["node-000", "node-001"]
+    assert named("jobs -n kube-s", up) == ["kube-system"]
     up.kubectl("wait", "--for=create", "queues.scheduling.volcano.sh/default", "--timeout=300s")  # the scheduler makes it
-    assert completed("submit --queue def", up.kubeconfig) == ["default"]
+    assert named("submit --queue def", up) == ["default"]

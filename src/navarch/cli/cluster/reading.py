@@ -144,10 +144,10 @@ async def overview_of(
 
 def _as_waiting(rows: Sequence[JobRow], page: WaitingPage) -> list[JobRow]:
     """With the places and the reasons of the scheduler itself."""
-    known = {each.job: each for each in page.jobs}
+    known = {each.key: each for each in page.jobs}
     found = []
     for row in rows:
-        job = known.get(f"{row.namespace}/{row.name}")
+        job = known.get(row.key)
         if job is None:
             found.append(replace(row, prospect=None))
             continue

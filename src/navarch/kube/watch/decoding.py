@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -153,10 +154,22 @@ class ObjectDecoder(Generic[T]):
 
     def __init__(self, kind: type[T], salvage: Salvage[T] | None = None) -> None:
         self._salvage = salvage
-        self._object: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
-        self._change: msgspec.json.Decoder[Change[T]] = msgspec.json.Decoder(Change[kind])  # type: ignore[valid-type]
-        self._page: msgspec.json.Decoder[_Page[T]] = msgspec.json.Decoder(_Page[kind])  # type: ignore[valid-type]
+        self._kind = kind
         self._tail: list[bytes] = []
+
+    # A decoder of a large type takes a millisecond to make, and many kinds are never read: they are not served.
+
+    @cached_property
+    def _object(self) -> msgspec.json.Decoder[T]:
+        return msgspec.json.Decoder(self._kind)
+
+    @cached_property
+    def _change(self) -> msgspec.json.Decoder[Change[T]]:
+        return msgspec.json.Decoder(Change[self._kind])  # type: ignore[name-defined]
+
+    @cached_property
+    def _page(self) -> msgspec.json.Decoder[_Page[T]]:
+        return msgspec.json.Decoder(_Page[self._kind])  # type: ignore[name-defined]
 
     def restart(self) -> None:
         """A new stream begins: forget an unfinished line."""

@@ -18,6 +18,7 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.apis.operators.readers import KINDS as WORKLOAD_KINDS
 from navarch.kube.backoff import Backoff
 from navarch.kube.client import PAGE_SIZE, Client
+from navarch.kube.discovery import ServedNow
 from navarch.kube.errors import Gone, KubeError
 from navarch.kube.resources import PODS, Resource
 from navarch.kube.supervision import Supervise, run_once
@@ -27,7 +28,7 @@ from navarch.kube.watch.informer_group import InformerGroup
 from navarch.kube.watch.object_store import is_newer
 from navarch.kube.watch.patience import Patience
 from navarch.live.cache.handlers import KindHandler, ObjectCache, OnInvalid, PodHandler
-from navarch.live.cache.watched_kinds import Watched, choose, watched
+from navarch.live.cache.watched_kinds import Watched, watched
 from navarch.object_types import ObjectKey
 
 log = logging.getLogger(__name__)
@@ -80,8 +81,10 @@ class Informers:
         await self.group.wait_for_sync()
 
     async def _open(self) -> None:
+        served = ServedNow(self._client.discovery)
         for kind in watched()[len(self.kinds) :]:  # what an earlier attempt added is there
-            resource = await self._choose(kind)
+            found = await self._choose(served, kind)
+            resource = found or kind.candidates[0]
             objects: dict[ObjectKey, KubeObject] = {}
             handler = KindHandler(self._cache, kind, resource, self._on_invalid, objects)
             informer = self.group.add(
@@ -90,6 +93,7 @@ class Informers:
                 handler,
                 on_bad=handler.bad,
                 optional=kind.optional,
+                absent=found is None,
                 versions=kind.candidates,
                 on_version=partial(self._moved, handler),
                 paged=issubclass(kind.struct, Node),
@@ -111,10 +115,11 @@ class Informers:
         handler.resource = resource
         self.resources[handler.kind.kind] = resource
 
-    async def _choose(self, kind: Watched) -> Resource:
+    async def _choose(self, served: ServedNow, kind: Watched) -> Resource | None:
+        """The version to watch: the first that is served. None: none of them is."""
         while True:
             try:
-                return await choose(self._client, kind)
+                return await served.first(kind.candidates)
             except KubeError as error:
                 wait = self._backoff.next()
                 log.warning("the API server does not say which kinds it serves: %s; retry in %.1f s", error, wait)

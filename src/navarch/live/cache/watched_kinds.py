@@ -13,7 +13,6 @@ from navarch.apis.core.objects import KubeObject
 from navarch.apis.dialect import Kind
 from navarch.apis.registry import KEPT, KINDS
 from navarch.apis.volcano.job_schedulers import KIND as POD_MAKERS
-from navarch.kube.client import Client
 from navarch.kube.resources import Resource
 
 
@@ -70,10 +69,3 @@ def watched() -> list[Watched]:
             candidates = tuple(Resource(group, version, plural, namespaced=name in NAMESPACED) for version in versions)
             found[group, name] = Watched(name, candidates, kept_struct(name), None)
     return list(found.values())
-
-
-async def choose(client: Client, kind: Watched) -> Resource:
-    """The version to watch: the first that is served; if none is, the first, whose informer waits for it."""
-    if len(kind.candidates) == 1:
-        return kind.candidates[0]
-    return await client.discovery.first_served(kind.candidates) or kind.candidates[0]

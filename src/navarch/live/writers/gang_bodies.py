@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from navarch.apis.upstream.podgroups import condition_type
-from navarch.engine.reasons import without_next_step
+from navarch.engine.reasons import NEVER, dominant, without_next_step
 from navarch.engine.record import JobDecision
 from navarch.live.writers.group_bodies import GroupBody, GroupNews
 from navarch.model.spec import Condition, JobSpec
@@ -127,8 +127,11 @@ def upstream_seen(seen: JobSpec) -> object:
 
 def missing(decision: JobDecision) -> str:
     """What the gang says after the last cycle, whatever else refused it, and the next step. A condition without an id was only read
-    back."""
+    back. A gang that can never start is told that alone."""
     told = next((c.message for c in decision.conditions if c.type == "Unschedulable" and c.transition_id), "")
+    first = dominant(decision.reasons)
+    if told and first is not None and first.code == NEVER:
+        return told
     bare = without_next_step(told)
     others = [reason.message for reason in decision.reasons if reason.message not in bare]
     return "; ".join(dict.fromkeys([bare, *others] if bare else others)).rstrip(".") + told.removeprefix(bare)
