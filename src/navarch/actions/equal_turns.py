@@ -21,6 +21,7 @@ from navarch.actions.job_queues import Entry, JobHeap, Turns
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.mixed_run import MixedRuns
+from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Allocatable, JobMissing, JobOrder, JobReady, JobTurn, MovingTaskOrder, Overused
 from navarch.engine.session import Session
 
@@ -82,6 +83,7 @@ class EqualTurns:
         """Class -> by how much the key of a job rose with a task of the class, the last time."""
         self._mixing: dict[int, bool] = {}
         """Class -> whether it may be placed between tasks of other classes."""
+        self._traced = [each for each in session.plugins if type(each).undo_leaves_trace is not Plugin.undo_leaves_trace]
         limits: list[Any] = [*session.implementing(Allocatable)]
         self._mixed = all(plugin.turns_in_one_step for plugin in limits)
 
@@ -109,8 +111,10 @@ class EqualTurns:
         return self._go_round(waiting, others)
 
     def _may_run(self, task: TaskClass) -> bool:
-        """Whether tasks of the class can be placed in a run."""
+        """Whether tasks of the class can be placed in a run, and the run be undone."""
         session = self._session
+        if any(plugin.undo_leaves_trace(task) for plugin in self._traced):
+            return False
         return not session.view(task).one_by_one(None) and session.pre_predicate(task) is None
 
     def _may_mix(self, task: TaskClass) -> bool:

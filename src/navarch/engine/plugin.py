@@ -24,6 +24,7 @@ from navarch.engine.points.bind_hooks import BindHooks
 from navarch.engine.policy.values import PluginOption
 
 if TYPE_CHECKING:
+    from navarch.engine.node_functions import TaskClass
     from navarch.engine.session import Session
 
 
@@ -64,6 +65,11 @@ class Plugin:
     def asked_servers(given: Arguments) -> Sequence[str]:
         """URLs of the servers that it asks in a cycle (`points/conversation.py`). Commands that do not ask name them."""
         return ()
+
+    def undo_leaves_trace(self, task: TaskClass) -> bool:
+        """Whether the plugin answers differently after a placement of such a task was undone. `allocate` then tries nothing for it
+        that it may have to undo (`actions/equal_turns.py`)."""
+        return False
 
     def before_open(self) -> None:
         """Called once, in policy order, before any plugin opens: for facts of the cluster that plugins read when they open."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import structs
 
 from navarch.engine.policy import PluginOption, Policy
-from navarch.simulator.jobs import TraceJob
+from navarch.simulator.jobs import PodSet, TraceJob
 
 BATCH: Final = 128
 STEP: Final = 10.0
@@ -70,13 +70,12 @@ def _milli(jobs: Sequence[TraceJob]) -> int:
     return round(1000 * sum(job.gpus for job in jobs))
 
 
-def typical_pods(jobs: Sequence[TraceJob]) -> list[dict[str, object]]:
-    """What `fragmentation.typicalPods` of a policy says where these jobs are the workload."""
+def typical_pods(pods: Iterable[PodSet]) -> list[dict[str, object]]:
+    """What `fragmentation.typicalPods` of a policy says where these pods are the workload."""
     counts: dict[tuple[int, float, tuple[str, ...]], int] = {}
-    for job in jobs:
-        for pods in job.pods:
-            kind = (pods.cpu, pods.gpu_amount, pods.gpu_types)
-            counts[kind] = counts.get(kind, 0) + pods.count
+    for each in pods:
+        kind = (each.cpu, each.gpu_amount, each.gpu_types)
+        counts[kind] = counts.get(kind, 0) + each.count
     return [
         {"cpu": cpu / 1000, "gpu": gpu, "types": list(types), "count": count} for (cpu, gpu, types), count in sorted(counts.items())
     ]
@@ -84,7 +83,7 @@ def typical_pods(jobs: Sequence[TraceJob]) -> list[dict[str, object]]:
 
 def with_typical_pods(policy: Policy, jobs: Sequence[TraceJob]) -> Policy:
     """The policy, with these jobs as the workload that `fragmentation` keeps room for, unless it names one itself."""
-    known = {f"{PLUGIN}.typicalPods": typical_pods(jobs)}
+    known = {f"{PLUGIN}.typicalPods": typical_pods(pods for job in jobs for pods in job.pods)}
 
     def told(option: PluginOption) -> PluginOption:
         if option.name != PLUGIN or known.keys() <= option.arguments.keys():

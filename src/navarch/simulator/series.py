@@ -24,7 +24,7 @@ class TimeSeries:
     def note(self, now: float, value: float) -> None:
         if self.start is None:
             self.start = now
-        else:
+        elif now != self._since:
             self._advance(now)
         self._since, self._value = now, value
 

@@ -167,7 +167,7 @@ def test_figures_are_means_over_arrivals_that_round_to_a_level() -> None:
 
 
 def test_the_workload_of_a_trace_is_counted_by_kind() -> None:
-    assert typical_pods(jobs_of(6)) == [
+    assert typical_pods(pods for job in jobs_of(6) for pods in job.pods) == [
         {"cpu": 1.0, "gpu": 0.0, "types": [], "count": 2},
         {"cpu": 1.0, "gpu": 0.5, "types": [], "count": 2},
         {"cpu": 1.0, "gpu": 1, "types": [], "count": 2},

@@ -1,4 +1,4 @@
-"""`navarch policy check` and `navarch policy plugins`: what a policy file runs, and the plugins and actions that it may name."""
+"""`navarch policy`: what a policy file runs (`check`), what it may name (`plugins`), and which pods came (`typical-pods`)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from navarch.cli.policy.mistakes import MISTAKES, MOST_SHOWN, tell
 from navarch.cli.policy.reference import in_full, listed, markdown
 from navarch.cli.policy.report import report_lines
 from navarch.cli.policy.shard_option import shard_option
+from navarch.cli.policy.typical_pods import typical_pods_command
 from navarch.engine.policy import PRESETS, Catalogue, PolicyError, load
 from navarch.engine.policy.describe import describe
 from navarch.engine.policy.reference import reference
@@ -93,6 +94,9 @@ def plugins(names: tuple[str, ...], output: str, plugin_dirs: tuple[Path, ...]) 
             click.echo("\n\n".join(blocks))
         case _:
             click.echo("\n".join(listed(found, _width())).rstrip())
+
+
+policy.add_command(typical_pods_command)
 
 
 def _catalogue(plugin_dirs: tuple[Path, ...]) -> Catalogue:

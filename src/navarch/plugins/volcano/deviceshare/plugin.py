@@ -124,6 +124,9 @@ class DeviceShare(Plugin):
         scored = self.option.is_enabled("predicate") or not self.session.semantics.card_scores_come_from_filter
         return [VgpuScore(self.vgpus, weight)] if self.vgpus is not None and weight > 0 and scored else []
 
+    def undo_leaves_trace(self, task: TaskClass) -> bool:
+        return self.session.semantics.undone_cards_stay_taken and task.shape.cards is not None
+
     def on_allocate(self, change: Change) -> None:
         asked = change.task.shape.cards
         if asked is None or not self.reserves:

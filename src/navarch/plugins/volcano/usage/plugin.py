@@ -134,6 +134,10 @@ class Usage(Plugin):
     def node_scorers(self) -> list[NodeScorer]:
         return [LeastLoad(self)] if self.given.integer("usage.weight") and sum(self.unmeasured.estimator.weights) else []
 
+    def undo_leaves_trace(self, task: TaskClass) -> bool:
+        """Estimates are sums of fractions: what is added and taken off again may leave another sum."""
+        return True
+
     def on_allocate(self, change: Change) -> None:
         tasks, nodes = change.tasks, change.nodes
         if change.undone and not self.session.semantics.restored_pod_counts_as_new:
