@@ -33,7 +33,7 @@ from navarch.model.objects.devices import AllocatedDevice
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.offline import plan_tables
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_objects
+from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_names, read_objects
 from navarch.offline.manifests import STDIN, stdin_text
 
 DEFAULT_POLICY = "navarch"
@@ -114,8 +114,10 @@ def plan(
     unless `keep_going`, `PolicyError` with every mistake in the policy, and ValueError for an argument that makes no sense.
     """
     started = perf_counter()
-    if cycles < 1:
-        raise ValueError(f"cycles: found {cycles}, expected at least 1")
+    if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
+        raise ValueError(f"cycles: found {cycles!r}, expected a whole number, at least 1")
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise ValueError(f"metrics: found {metrics!r}, expected a mapping of nodes to their load")
     registry = installed(read_directories(plugin_dirs))
     chosen = read_policy(policy, registry)
     settings = settings_for(chosen, scheduler_names, namespace_as_queue, node_pool_label_key, partition_label_value)
@@ -159,6 +161,8 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, regis
     document: str | Mapping[str, object]
     if isinstance(policy, Mapping):
         document = policy
+    elif not isinstance(policy, str | Path):
+        raise ValueError(f"policy: found {policy!r}, expected a preset, a path, or the decoded mapping of a policy file")
     elif str(policy) in PRESETS:
         name, document = str(policy), PRESETS[str(policy)]
     else:
@@ -196,13 +200,12 @@ def settings_for(
     if partition_label_value and not node_pool_label_key:
         raise ValueError("partition_label_value: expected node_pool_label_key beside it, which label has that value")
     semantics = policy.semantics
-    if isinstance(scheduler_names, str):
-        scheduler_names = [scheduler_names]
-    if scheduler_names is None and policy.params.get("schedulerName"):
-        scheduler_names = [str(policy.params["schedulerName"])]
+    names = read_names(scheduler_names)
+    if names is None and policy.params.get("schedulerName"):
+        names = frozenset({str(policy.params["schedulerName"])})
     pooled = semantics.nodes_are_pooled or "partitionLabelValue" in policy.params
     return Settings(
-        scheduler_names=None if scheduler_names is None else frozenset(scheduler_names),
+        scheduler_names=names,
         node_pool_key=node_pool_label_key or (str(policy.param("nodePoolLabelKey")) if pooled else ""),
         node_pool=partition_label_value if node_pool_label_key else str(policy.param("partitionLabelValue")),
         namespace_as_queue=namespace_as_queue or bool(policy.param("namespaceAsQueue")),
@@ -211,6 +214,7 @@ def settings_for(
         imply_queues=semantics.implied_queues,
         absent_priority=1 if semantics.absent_priority_is_one else 0,
         default_preemptable=semantics.default_preemptable,
+        unreadable_cpus_are_none=semantics.unreadable_cpus_are_none,
         composite_groups="schedule" in policy.actions,
         queue_label=str(policy.param("queueLabelKey")),
     )
