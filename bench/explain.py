@@ -1,11 +1,14 @@
 """How long an explanation takes where much runs and much waits.
 
-    python -m bench.explain [--nodes 5000] [--waiting 1000] [--policy volcano]
+    python -m bench.explain [--nodes 5000] [--waiting 1000] [--policy volcano] [--eta]
 
 Twenty pods run on each node, in gangs of ten; gangs of one to sixteen pods wait. One job that waits is explained. The first figure is
 the time until its first answers are there (cause, nodes by clause, order), the second the time of all. Reading the objects is not
 counted: a user pays it once, and it stands beside the figures, as does one cycle over the same objects. What was read is left out of
 the garbage collector's view, as in the command. CPU time stands beside the wall clock, because the machine may be shared.
+
+With --eta every job says how long it is expected to run, and the start is forecast in a process beside the search, as the command
+does. One more figure is the CPU time of the forecasts alone, in this process, for as many runs as fit into the same seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from bench.report import Figure, peak_memory_gib, show
 from navarch.engine.policy import PRESETS
 from navarch.explanation.explain import explain_read, reading
 from navarch.explanation.search import FIRST_ANSWERS, Search
+from navarch.explanation.start_time import StartTimeQuestion
 from navarch.offline.cycles import Cycles
+from navarch.simulator.start_times.estimate import RUNS
 
 Object = dict[str, Any]
 VOLCANO = "scheduling.volcano.sh/v1beta1"
@@ -85,6 +90,15 @@ def cluster(nodes: int, waiting: int) -> list[Object]:
     return objects
 
 
+def expect_durations(objects: list[Object]) -> None:
+    """From 20 minutes to 90 hours, an hour of which those that run have run."""
+    random = Random(5)
+    for each in objects:
+        if each["kind"] == "PodGroup":
+            minutes = random.choice((20, 40, 90, 200, 600)) * random.randint(1, 9)
+            each["metadata"]["annotations"] = {"navarch.io/expected-duration": f"{minutes}m"}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=5000)
@@ -92,8 +106,11 @@ def main() -> None:
     parser.add_argument("--policy", default="volcano", choices=sorted(PRESETS))
     parser.add_argument("--job", default="w0017")
     parser.add_argument("--seconds", type=float, default=5.0, help="search for so long; more on a machine that is shared")
+    parser.add_argument("--eta", action="store_true", help="with start times")
     given = parser.parse_args()
     objects = cluster(given.nodes, given.waiting)
+    if given.eta:
+        expect_durations(objects)
     started = perf_counter()
     read = reading(objects, given.policy, NOW)
     seconds_to_read = perf_counter() - started
@@ -110,7 +127,7 @@ def main() -> None:
             first["wall"], first["cpu"], first["trials"] = perf_counter() - started, process_time() - cpu, search.trials.used
 
     started, cpu = perf_counter(), process_time()
-    found = explain_read(read, f"ns/{given.job}", seconds=given.seconds, reached=reached)
+    found = explain_read(read, f"ns/{given.job}", seconds=given.seconds, reached=reached, may_fork=given.eta)
     whole, whole_cpu = perf_counter() - started, process_time() - cpu
     size = f"{given.nodes:,} nodes, {given.nodes * PODS_A_NODE:,} running pods, {given.waiting:,} waiting jobs, {given.policy}"
     figures = [
@@ -121,8 +138,15 @@ def main() -> None:
         Figure("    CPU time", whole_cpu, "s"),
         Figure("  memory", peak_memory_gib(), "GiB"),
     ]
+    if given.eta:
+        question = StartTimeQuestion(read.run, f"ns/{given.job}", (), {}, RUNS)
+        cpu = process_time()
+        answer = question.answer(given.seconds)
+        figures.append(Figure(f"  start time ({answer.runs} runs): CPU time", process_time() - cpu, "s"))
     show("explain", figures)
     print(f"{found.job} {found.state}: {found.cause.code}; blockers {found.blockers.jobs}; {len(found.changes)} changes")
+    if given.eta:
+        print(f"start: {found.eta or found.eta_reason}")
     if found.not_established:
         print(f"not established: {', '.join(found.not_established)}")
 

@@ -268,6 +268,11 @@ class Semantics:
     cpus_must_suffice: bool = switch(
         True, "numa-aware lets a pod onto a node with too few free CPUs if the node's policy is best-effort, and takes none there"
     )
+    unreadable_cpus_are_none: bool = switch(
+        False,
+        "in a Numatopology object, a list of CPUs that cannot be read means that no CPU is free, and a reservation with a mistake, or "
+        "of something else than cpu, memory and ephemeral-storage, that nothing is reserved",
+    )
     whole_cores_are_looked_up: bool = switch(
         True, "numa-aware takes a socket or core for free if the CPU of the same number is, and cores of one number for one core"
     )

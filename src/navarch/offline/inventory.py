@@ -257,6 +257,8 @@ class Inventory:
         if not isinstance(metadata, dict):
             raise ObjectError(*identity(manifest), "metadata", shown(metadata), "a mapping with a name")
         name = metadata.get("name")
+        if not name and metadata.get("generateName") and not _is_read(str(version), str(kind)):
+            return str(version), str(kind)  # nothing looks for it by name
         if not isinstance(name, str) or not name:
             raise ObjectError(*identity(manifest), "metadata.name", shown(name), "a name")
         key = _identify(manifest)
@@ -275,6 +277,12 @@ class Inventory:
                 self._specs[ObjectSpec].append(kept_spec(found, kind))
             except ObjectError as error:
                 self._report(document, error)
+
+
+def _is_read(version: str, kind: str) -> bool:
+    """Whether any object of this kind is used."""
+    known = (version, kind) in KINDS or (version, kind) in EXPANDED or is_of_its_group(version, kind)
+    return known or kind in ("Pod", VOLCANO_JOB.kind)
 
 
 def _identify(manifest: ReadOnlyManifest) -> tuple[str, str, str]:

@@ -63,6 +63,13 @@ def test_objects_of_unread_kinds_are_counted() -> None:
     assert list(found.cluster.objects["Service"]) == [("default", "s")]
 
 
+def test_an_object_of_an_unread_kind_needs_no_name() -> None:
+    workflow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"generateName": "w-"}}
+    found = take(workflow, workflow)
+    assert found.ignored == {"argoproj.io/v1alpha1 Workflow": 2} and not found.mistakes
+    assert take({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"}}).mistakes
+
+
 def test_the_newest_moment() -> None:
     late = pod("a").created("2026-01-01T00:00:00Z")
     late["status"]["startTime"] = "2026-01-01T00:00:10Z"

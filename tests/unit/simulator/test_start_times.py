@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.offline.plan import read_policy, settings_for
 from navarch.simulator.start_times.arrivals import PastArrivals
-from navarch.simulator.start_times.estimate import Basis, start_times
+from navarch.simulator.start_times.estimate import Basis, quantiles, start_times
 from navarch.simulator.start_times.run_times import Draw, RunTimes, Survival
 from navarch.testing.builders import node, pod, pod_group
 
@@ -207,3 +208,41 @@ def test_a_batch_that_has_not_finished_runs_as_long_as_some_batch_before_it() ->
     batch = times.batch_of(kind, fresh[0])
     drawn = [Draw(times, np.random.default_rng(number)).remaining(kind, 0.0, batch) for number in range(200)]
     assert 60 < sum(length == 10_000.0 for length in drawn) < 140
+
+
+@pytest.mark.parametrize("shape", ["log-normal", "normal", "exponential", "uniform"])
+@pytest.mark.parametrize("runs", [8, 12, 19, 20, 100])
+def test_the_next_start_falls_into_the_interval_of_few_runs_as_of_many(shape: str, runs: int) -> None:
+    random = np.random.default_rng([runs, len(shape)])
+    draws: dict[str, Callable[[int], Any]] = {
+        "log-normal": lambda count: random.lognormal(8.0, 1.0, count),
+        "normal": lambda count: random.normal(5000.0, 600.0, count),
+        "exponential": lambda count: random.exponential(4000.0, count),
+        "uniform": lambda count: random.uniform(1000.0, 5000.0, count),
+    }
+    held = 0
+    for _ in range(600):
+        *waits, comes = draws[shape](runs + 1).tolist()
+        found = quantiles(waits)
+        assert found is not None and found[0] <= found[1] <= found[2] <= found[3]
+        held += found[0] <= comes <= found[3]
+    assert 0.86 <= held / 600 <= 0.95
+
+
+def test_few_runs_are_told_and_too_few_say_how_much_time_would_do() -> None:
+    registry = installed(())
+    policy = read_policy("fifo", registry)
+    cluster = Inventory([Document(each) for each in objects("1h")], settings_for(policy)).cluster
+    basis, moments = Basis(cluster, NOW), iter(range(10**6))
+
+    def answer(seconds: float) -> Any:
+        return start_times(
+            cluster, policy, registry, NOW, ["default/waits"], basis, seconds=seconds, clock=lambda: float(next(moments))
+        )
+
+    few = answer(60.0)
+    assert 8 <= few.runs < 20 and f"{few.runs} runs, few, so the interval is wider; of 1 running" in few.known["default/waits"].basis
+    none = answer(20.0)
+    assert 0 < none.runs < 8 and f"{none.runs} runs of the scheduler fitted" in none.unknown["default/waits"]
+    assert "at least 8 are needed: give it about " in none.unknown["default/waits"]
+    assert "no run of the scheduler fitted" in answer(0.5).unknown["default/waits"]

@@ -99,3 +99,23 @@ def test_a_large_cluster_is_forecast_in_steps_and_says_so() -> None:
     basis = Basis(cluster, NOW)
     found = start_times(cluster, policy, registry, NOW, waiting[:1], basis, runs=20, steps_from=0)
     assert found.known[waiting[0]].basis.startswith("20 runs in steps; of 6 running jobs 6 by expected duration")
+
+
+def test_jobs_ahead_start_first_however_many_ends_a_step_has() -> None:
+    registry = installed(())
+    policy = read_policy("fifo-skip", registry)
+    objects: list[Any] = [queue("q", 1), *(node(f"n{number}").gpu(4).cpu(64) for number in range(100))]
+    remaining = {f"default/r{number}": 10.0 + number for number in range(100)} | {
+        f"default/w{number}": 9000.0 for number in range(101)
+    }
+    for number in range(100):
+        objects.append(pod_group(f"r{number}").queue("q").phase("Running"))
+        objects.append(pod(f"r{number}-0").gpu(4).in_group(f"r{number}").on(f"n{number}").phase("Running"))
+    for number in range(101):
+        objects.append(pod_group(f"w{number}").queue("q").created(f"1970-01-01T00:{number // 60:02d}:{number % 60:02d}Z"))
+        objects.append(pod(f"w{number}-0").gpu(4).in_group(f"w{number}"))
+    cluster = Inventory([Document(each) for each in objects], settings_for(policy)).cluster
+    steps = StepForecast(cluster, policy, registry, NOW, ["default/w100"])
+    found = steps.run(remaining, np.random.default_rng(0), until=NOW + 100_000.0)
+    steps.close()
+    assert found is not None and found["default/w100"] >= NOW + 9000.0, "a hundred nodes become free, for the hundred jobs ahead"

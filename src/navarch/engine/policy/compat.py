@@ -86,6 +86,7 @@ COMPAT: Mapping[str, Semantics] = {
         spread_prefers_idle_cards=False,
         cpus_must_suffice=False,
         whole_cores_are_looked_up=False,
+        unreadable_cpus_are_none=True,
         refusals_tell_all=False,
         next_step_is_told=False,
         fit_words=UNAVAILABLE,

@@ -35,8 +35,25 @@ from navarch.simulator.start_times.step_forecast import STEPS_FROM, StepForecast
 from navarch.views.prospects import StartTime
 
 RUNS = 100
-FEWEST_RUNS = 20
+ENOUGH_RUNS = 20
+"""With so many forecasts their quantiles are the interval."""
+FEWEST_RUNS = 8
 """With fewer forecasts nothing is said."""
+_STUDENT = {
+    8: (1.415, 1.895),
+    9: (1.397, 1.860),
+    10: (1.383, 1.833),
+    11: (1.372, 1.812),
+    12: (1.363, 1.796),
+    13: (1.356, 1.782),
+    14: (1.350, 1.771),
+    15: (1.345, 1.761),
+    16: (1.341, 1.753),
+    17: (1.337, 1.746),
+    18: (1.333, 1.740),
+    19: (1.330, 1.734),
+}
+"""Runs -> the 90 % and 95 % quantiles of Student's t for them."""
 SPREAD = 1.4
 """Times that rest on history lie so much further from p50 than their quantiles among the runs. Runs repeat what has happened before,
 so they agree too much. Chosen on 82 forecasts of the Philly trace (`bench.eta`); docs/explain.md says how it fares on others."""
@@ -166,7 +183,8 @@ class Basis:
             count = sum(job.basis == name for job in running)
             if count:
                 parts.append(f"{count} {text}")
-        text = f"{runs} run{'s' if runs != 1 else ''}{' in steps' if in_steps else ''}; "
+        few = ", few, so the interval is wider" if runs in _STUDENT else ""
+        text = f"{runs} run{'s' if runs != 1 else ''}{' in steps' if in_steps else ''}{few}; "
         text += f"of {len(running)} running jobs {', '.join(parts)}" if running else "no job runs"
         if self.times.finished:
             text += f"; {self.times.finished} finished jobs known"
@@ -244,20 +262,50 @@ def start_times(
     out = StartTimes({}, {}, made)
     for key, times in found.items():
         if made < min(FEWEST_RUNS, runs):
-            needed = f"at least {FEWEST_RUNS} are needed: give it more time"
-            out.unknown[key] = f"{made} runs of the scheduler fitted into the time, and {needed}"
+            out.unknown[key] = _too_few(made, clock() - begun)
             continue
-        times.sort()
-        middle, late = times[int(0.5 * made)], times[min(int(0.95 * made), made - 1)]
-        if math.isfinite(late):
-            spread = SPREAD if basis.has_history else 1.0
-            early, p90, p95 = (
-                max(middle + spread * (time - middle), now) for time in (times[int(0.05 * made)], times[int(0.9 * made)], late)
-            )
-            out.known[key] = StartTime(early, middle, p90, p95, basis.told(made, in_steps=in_steps))
+        found_quantiles = quantiles([time - now for time in times])
+        if found_quantiles is not None:
+            spread, middle = SPREAD if basis.has_history else 1.0, found_quantiles[1]
+            early, _, p90, p95 = (now + max(middle + spread * (wait - middle), 0.0) for wait in found_quantiles)
+            out.known[key] = StartTime(early, now + middle, p90, p95, basis.told(made, in_steps=in_steps))
         else:
             out.unknown[key] = _why(basis, sum(map(math.isfinite, times)), made)
     return out
+
+
+def quantiles(waits: Sequence[float]) -> tuple[float, float, float, float] | None:
+    """p05, p50, p90 and p95 of what comes, from the waits of some runs; None: too many have no end.
+
+    The least and the greatest of a few runs lie too near to each other. So fewer than `ENOUGH_RUNS` are taken for draws from a
+    log-normal distribution, and the interval is the one in which the next draw from it falls with that chance.
+
+    >>> quantiles([60.0] * 10)
+    (60.0, 60.0, 60.0, 60.0)
+    """
+    made, waits = len(waits), sorted(waits)
+    middle, late = waits[int(0.5 * made)], waits[min(int(0.95 * made), made - 1)]
+    if not math.isfinite(late):
+        return None
+    if made not in _STUDENT:  # between the k-th and the m-th of n runs the next one falls with a chance of (m - k) / (n + 1)
+        return waits[max(round(0.05 * (made + 1)) - 1, 0)], middle, waits[int(0.9 * made)], late
+    logs = np.log1p(np.maximum(waits, 0.0))
+    if np.ptp(logs) == 0.0:
+        return middle, middle, middle, middle
+    centre, width = float(logs.mean()), float(logs.std(ddof=1)) * math.sqrt(1.0 + 1.0 / made)
+    of_90, of_95 = _STUDENT[made]
+    early, p90, p95 = (math.expm1(centre + width * each) for each in (-of_95, of_90, of_95))
+    return min(early, middle), middle, max(p90, middle), max(p95, middle)
+
+
+def _too_few(made: int, seconds: float) -> str:
+    """Why nothing is said, and how much time would do."""
+    needed = f"at least {FEWEST_RUNS} are needed"
+    if not made:
+        return f"no run of the scheduler fitted into the time, and {needed}: give it more time"
+    enough = math.ceil(seconds / made * FEWEST_RUNS * 1.2 / 10.0) * 10
+    fitted = f"{made} run{'s' if made > 1 else ''} of the scheduler fitted into the time"
+    return f"{fitted}, and {needed}: give it about {enough} seconds"
 
 
 def _why(basis: Basis, started: int, made: int) -> str:

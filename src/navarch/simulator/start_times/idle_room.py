@@ -1,10 +1,11 @@
 """Which waiting jobs a cycle of a forecast tries.
 
 A job is a candidate if the nodes have idle room for its minimum: counted for each kind of pod alone, over all nodes, by resources. A
-job without that room cannot start, unless others are evicted. Of each queue the first few candidates are tried, in the policy's order
-at the beginning. A candidate that was refused is tried again when its pods have more room or when a job of its queue has ended. Until
-then those behind it have their turn. All others are held back, as the live scheduler holds jobs that wait. The first job of a queue
-takes part in every cycle: policies that keep an order, or reserve room for the first, decide by it about the others.
+job without that room cannot start, unless others are evicted. Of each queue the first candidates are tried, a few or as many as jobs
+have ended for each queue, in the policy's order at the beginning. A candidate that was refused is tried again when its pods have more
+room or when a job of its queue has ended. Until then those behind it have their turn. All others are held back, as the live scheduler
+holds jobs that wait. The first job of a queue takes part in every cycle: policies that keep an order, or reserve room for the first,
+decide by it about the others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from navarch.model.resources import IntArray
 from navarch.model.spec import TaskSpec
 
 OF_A_QUEUE = 4
-"""Candidates of a queue that one cycle tries."""
+"""Candidates of a queue that one cycle tries at least. After many ends it is as many as ended for each queue."""
 Counts = tuple[tuple[int, int], ...]
 """Row of a shape -> how many such pods."""
 
@@ -79,20 +80,21 @@ class IdleRoom:
         """A job of the queue has ended."""
         self._ended[queue] += 1
 
-    def choose(self) -> bool:
-        """Choose what the next cycle tries. False: nothing."""
+    def choose(self, ends: int = 0) -> bool:
+        """Choose what the next cycle tries, after so many jobs have ended. False: nothing."""
         for key in (*self._tried, *self._first):
             self._hold(key, True)
         self._refused.update(self._tried)  # what is still here was refused
         self._tried = {}
         self._first = [jobs[0][1] for jobs in self._in_order.values() if jobs]
         slots: dict[int, int] = {}
+        most = max(OF_A_QUEUE, ends // max(1, len(self._first)))
         for queue, jobs in self._in_order.items():
             chosen, ended = 0, self._ended[queue]
             for _, key in jobs:
                 if self._try(key, ended, slots):
                     chosen += 1
-                    if chosen == OF_A_QUEUE:
+                    if chosen >= most:
                         break
         for key in self._wanted:
             if key in self._jobs and key not in self._tried:

@@ -4,11 +4,12 @@
 into the time. Here:
 
 - the model is changed in place and put back after each draw. A job that ends leaves finished pods behind, which hold nothing;
-- a step has at least one end for each thousand running jobs, later half as many as there were before it. The start of a job is drawn
-  evenly between the step and the one before. So ten thousand ends take about twenty steps;
+- a step has at least one end for each 500 running jobs, later 30 % of those that there were before it. Jobs start
+  when these end, in their order. So ten thousand ends take about twenty-five steps;
 - the cycle at the present moment is the same for all draws. It is run once, over all jobs;
-- later cycles try the first few jobs of each queue that have idle room (`idle_room`). What could start by eviction alone is found by
-  the first cycle, or not at all.
+- later cycles try the first jobs of each queue that have idle room, as many as have ended (`idle_room`). With fewer the jobs ahead
+  would start too late, and the job in question before them. What could start by eviction alone is found by the first cycle, or not
+  at all.
 
 Cycles are those of `decide`. What is left out makes it an estimate; the basis of a start time says that steps were taken.
 """
@@ -41,9 +42,9 @@ from navarch.simulator.workload import Workload
 
 STEPS_FROM = 1000
 """With more running jobs than this, ends are taken in steps."""
-GROWTH = 0.5
+GROWTH = 0.3
 """Ends of a step for each end before it."""
-FIRST_ENDS = 1000
+FIRST_ENDS = 500
 """A step has at least one end for so many running jobs."""
 MOST_CYCLES = 2
 """Of one step: one evicts, the next binds; or those behind have their turn."""
@@ -145,9 +146,11 @@ class _Course:
         self._ends: list[tuple[float, str]] = []
         """A heap; an entry counts while `_end_of` has the same time."""
         self._end_of: dict[str, float] = {}
-        self._ended = self._at_first = 0
-        self._span = (forecast.now, forecast.now)
-        """The moments of the step before and of this one."""
+        self._ended = self._at_first = self._step_ends = 0
+        self._now = forecast.now
+        """The moment of this step, at which its last job ends."""
+        self._moments = [forecast.now]
+        """When jobs end in this step."""
 
     def go_on(
         self,
@@ -175,14 +178,16 @@ class _Course:
             time = ends[-1][0] if ends else coming.submit if coming is not None else math.inf
             if time > until:
                 break
-            self._span = (self._span[1] if len(ends) > 1 else time, time)
+            self._moments = [max(each, self._now) for each, _ in ends] or [max(time, self._now)]
+            self._now = self._moments[-1]
             for _, key in ends:
                 self._end(key)
             self._changed.end_jobs(key for _, key in ends)
             while coming is not None and coming.submit <= time:
                 self._arrive(coming)
                 coming = next(source, None)
-            if self.room.choose():
+            self._step_ends = len(ends)
+            if self.room.choose(self._step_ends):
                 self.cycles()
         return self.starts
 
@@ -241,9 +246,9 @@ class _Course:
     def cycles(self) -> None:
         """Cycles at the moment of this step."""
         for _ in range(MOST_CYCLES):
-            record = self._forecast.cycle(self._span[1])
+            record = self._forecast.cycle(self._now)
             self._apply(record)
-            if not record.evictions and not (record.binds and self._random is not None and self.room.choose()):
+            if not record.evictions and not (record.binds and self._random is not None and self.room.choose(self._step_ends)):
                 return
 
     def _apply(self, record: CycleRecord) -> None:
@@ -261,7 +266,7 @@ class _Course:
                     task,
                     node=bind.node,
                     status=TaskStatus.RUNNING,
-                    started=self._span[1],
+                    started=self._now,
                     nominated_node="",
                     gpu_groups=bind.gpu_groups,
                     annotations=task.annotations_with(bind.annotations),
@@ -269,8 +274,8 @@ class _Course:
                 )
                 self._changed.put_task(placed)
                 moved[bind.job] = None
-        for key in moved:
-            self._settle(key)
+        for number, key in enumerate(moved):
+            self._settle(key, number, len(moved))
         if self._forecast.nominations_last:
             for uid, node in lasting_promises(record).items():
                 task = self._cluster.task(uid)
@@ -279,8 +284,9 @@ class _Course:
         for decision in record.jobs:
             self._note(decision)
 
-    def _settle(self, key: str) -> None:
-        """Pods of the job were placed or evicted: it runs or waits from now on."""
+    def _settle(self, key: str, number: int, of: int) -> None:
+        """Pods of the job were placed or evicted: it runs or waits from now on. It is the `number`th `of` those that the cycle moved:
+        the first ones start when the first jobs of the step end."""
         spec = self._spec(key)
         if spec is None:
             return
@@ -290,13 +296,15 @@ class _Course:
             self._end_of.pop(key, None)
         elif key not in self.running:
             self.running.add(key)
-            end = self._span[1] + self._length(key)
+            moments = self._moments
+            part = 0.0 if self._random is None else (number + float(self._random.random())) / of
+            start = moments[int(part * len(moments))]
+            end = start + self._length(key)
             if self._random is not None and math.isfinite(end):
                 self._end_of[key] = end
                 heappush(self._ends, (end, key))
             if key in self._forecast.wanted and key not in self.starts:
-                early, late = self._span
-                self.starts[key] = late if self._random is None else early + (late - early) * float(self._random.random())
+                self.starts[key] = start
 
     def _note(self, decision: JobDecision) -> None:
         spec = self._spec(decision.job)
