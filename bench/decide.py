@@ -4,8 +4,8 @@
     python -m bench.decide --large          100,000 nodes and 1,000,000 pods too
     python -m bench.decide --only gangs     one of: gangs, presets, elastic, idle, evict
 
-Figures of whole cycles are seconds of CPU: a cycle has one thread and waits for nothing. Each figure stands beside another way to do the
-same in the same run: placing task by task instead of by runs, or the whole cost instead of the cost of a change.
+Figures of whole cycles are seconds of CPU: a cycle has one thread and waits for nothing. Each figure stands beside another way to do
+the same in the same run: placing task by task instead of by runs, or the whole cost instead of the cost of a change.
 """
 
 from __future__ import annotations
