@@ -4,15 +4,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs screenshots site site-version man wheel wheel-test parity parity-devices bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-slow lint format docs reference screenshots site site-version man wheel wheel-test parity parity-devices bench envtest soak jitter explore fuzz lock sbom clean
 
 $(STAMP): pyproject.toml
-	@echo "Installing Navarch and what it needs into $(VENV); this happens once and takes about a minute."
+	@echo "Installing Navarch, what it needs and the tools of its tests into $(VENV); this happens once and takes some minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-up: $(STAMP)
+# A cluster to try needs what Navarch needs to run, and none of the tools of its developers.
+RUNTIME := $(VENV)/.runtime
+$(RUNTIME): pyproject.toml
+	@echo "Installing Navarch and what it needs into $(VENV); this happens once and takes about a minute."
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --editable .
+	@touch $@
+
+up: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNTIME))
 	$(BIN)/navarch up
 
 lint: $(STAMP)
@@ -34,8 +42,9 @@ test: lint
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
 
-# The reference of plugins is made from what the code declares; a test compares.
-docs: $(STAMP)
+# The documentation: the reference of plugins, which is made from what the code declares (a test compares), and the site.
+docs: reference site
+reference: $(STAMP)
 	$(BIN)/navarch policy plugins -o markdown > docs/plugins.md
 
 # The documentation as a site in build/site, with search; a broken link is an error. mkdocs lives in a venv of its own.

@@ -6,6 +6,7 @@ import os
 
 import pytest
 from tests.worlds import explained_mixed_clusters as mixed
+from tests.worlds import explained_shaped_clusters as shaped
 from tests.worlds.explained_clusters import POLICIES, World
 from tests.worlds.explained_judge import complaints
 
@@ -46,6 +47,16 @@ def test_every_claim_holds_on_mixed_clusters(policy: str, seed: int, monkeypatch
     for job in world.jobs if SEEDS > 3 else world.jobs[:1]:
         answer = navarch.explain(world.objects, job, chosen, NOW, trials=60 if SEEDS <= 3 else 200, seconds=600).to_dict()
         assert complaints(world.objects, answer, chosen, NOW) == [], (job, answer["cause"])
+
+
+@pytest.mark.parametrize("seed", range(max(1, SEEDS // 2) * len(shaped.SHAPES)))
+def test_every_claim_holds_where_one_trouble_is_large(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each seed is another shape of cluster and another policy. Trials share a reading at odd seeds."""
+    monkeypatch.setattr("navarch.explanation.explain.SHARED_FROM", 0 if seed % 2 else 2000)
+    world = shaped.World(seed)
+    for job in world.jobs[: 1 if SEEDS <= 3 else 3]:
+        answer = navarch.explain(world.objects, job, world.policy, NOW, trials=60 if SEEDS <= 3 else 200, seconds=600).to_dict()
+        assert complaints(world.objects, answer, world.policy, NOW) == [], (world.shape, job, answer["cause"])
 
 
 @pytest.mark.parametrize(("seed", "policy", "job"), [(101, "navarch", "default/j2"), (104, "volcano-tree", "default/j1")])

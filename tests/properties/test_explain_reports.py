@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.worlds import explained_mixed_clusters as mixed
+from tests.worlds import explained_shaped_clusters as shaped
 from tests.worlds.explained_clusters import POLICIES, World
 from tests.worlds.explained_reports_judge import node_complaints, placement_complaints, queue_complaints
 
@@ -22,13 +23,14 @@ FIRST = int(os.environ.get("NAVARCH_EXPLAIN_FIRST", "0"))
 NOW = 1767258000.0
 WORLDS = [(World, policy, rules) for policy, rules in POLICIES.items()]
 WORLDS += [(mixed.World, policy, rules) for policy, rules in mixed.POLICIES.items()]  # type: ignore[misc]
+WORLDS += [(shaped.World, policy, policy) for policy in shaped.PRESETS]  # type: ignore[misc]
 NAMES = [f"{world.__module__.rpartition('.')[2]}-{policy}" for world, policy, _ in WORLDS]
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 @pytest.mark.parametrize(("world", "policy", "rules"), WORLDS, ids=NAMES)
 def test_what_is_said_of_placed_pods_holds(world: Any, policy: str, rules: Any, seed: int) -> None:
-    objects = world(seed, policy).objects
+    objects = world(seed + len(policy), policy).objects
     jobs = sorted({str(each["metadata"]["name"]).partition("-")[0] for each in objects if each["kind"] == "Pod"})
     for job in [each for each in jobs if each.startswith("r")][: 2 if SEEDS < 3 else 9]:
         try:
@@ -42,7 +44,7 @@ def test_what_is_said_of_placed_pods_holds(world: Any, policy: str, rules: Any, 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 @pytest.mark.parametrize(("world", "policy", "rules"), WORLDS, ids=NAMES)
 def test_what_is_said_of_nodes_holds(world: Any, policy: str, rules: Any, seed: int) -> None:
-    objects = world(seed, policy).objects
+    objects = world(seed + len(policy), policy).objects
     names = sorted(str(each["metadata"]["name"]) for each in objects if each["kind"] == "Node")
     run = reading(copy.deepcopy(objects), rules, NOW).run
     for name in names[: 2 if SEEDS < 3 else 9]:
@@ -52,7 +54,7 @@ def test_what_is_said_of_nodes_holds(world: Any, policy: str, rules: Any, seed: 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + 2 * SEEDS))
 @pytest.mark.parametrize(("world", "policy", "rules"), WORLDS, ids=NAMES)
 def test_what_is_said_of_queues_holds(world: Any, policy: str, rules: Any, seed: int) -> None:
-    objects = world(seed, policy).objects
+    objects = world(seed + len(policy), policy).objects
     decided = navarch.plan(copy.deepcopy(objects), rules, 1, now=NOW).to_dict()
     cluster = reading(copy.deepcopy(objects), rules, NOW).run.cluster
     answers = {name: explain_queue(reading(copy.deepcopy(objects), rules, NOW).run, name).to_dict() for name in sorted(cluster.queues)}

@@ -7,6 +7,7 @@ bound without a pin tells which node scores best. Where a queue refuses the pod,
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,14 +29,17 @@ def is_pending(manifest: Mapping[str, Any]) -> bool:
 
 
 def waits_alone(objects: Sequence[Object], pod: str) -> list[Object]:
-    """The input with this one pod pending and no other, and without workloads that would make further pods."""
+    """The input with this one pod to be placed and no other, and without workloads that would make further pods. Others that wait are
+    gated: some scores look at what waits."""
     owners = {str(owner["name"]) for each in objects for owner in each["metadata"].get("ownerReferences", ())}
     out = []
     for each in objects:
         mine = each["kind"] == "Pod" and full_name(each) == pod
         makes = each["kind"] in LEAVING and each["kind"] != "Pod" and not any(belongs(o, each["metadata"]["name"]) for o in owners)
-        if mine or not (is_pending(each) or makes):
+        if not makes:
             out.append(copy.deepcopy(each))
+            if is_pending(each) and not mine:
+                out[-1]["spec"]["schedulingGates"] = [{"name": "not-now"}]
     found = next(each for each in out if each["kind"] == "Pod" and full_name(each) == pod)
     found["spec"].pop("nodeName", None)
     found["metadata"].pop("deletionTimestamp", None)
@@ -127,8 +131,9 @@ def node_complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy
         for resource, amount in answer["useless"].items()
         if resource in useful or resource not in asked or amount != answer["free"][resource]
     ]
+    kinds = Counter(job for each in answer["waiting"] for job in each["jobs"])
     for each in answer["waiting"]:
-        for pod in _waiting_pods(objects, each):
+        for pod in _waiting_pods(objects, each) if kinds[each["jobs"][0]] == 1 else ():
             probe = Probe(as_single_pods(waits_alone(objects, pod)), pod, policy, now)
             bound = probe.bound("In", name)
             if each["refused"] and bound:
@@ -163,7 +168,7 @@ def queue_complaints(answers: Mapping[str, Mapping[str, Any]], plan: Mapping[str
     """What is said of all queues, beside the figures and the waiting jobs of `plan` for the same input."""
     cycle, found = plan["cycles"][0], []
     figures = {each["queue"]: each for each in cycle["queues"]}
-    still = not cycle["binds"] and not cycle["evictions"]
+    still = not cycle["binds"] and not cycle["evictions"] and not cycle["nominations"]
     for name, answer in answers.items():
         own = figures.get(name)
         if own is None:

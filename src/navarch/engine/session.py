@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from navarch.engine.placement.shards import shard_nodes
 from navarch.engine.placement.shared_devices import SharedDevices
 from navarch.engine.placement.tasks_by_node import TasksByNode
 from navarch.engine.points.conversation import Conversation
+from navarch.engine.points.placement_events import PlacementEvents
 from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
-from navarch.engine.points.protocols import AllocateEvents, Change, EachChange, NodeFilters, NodeScorers, Purpose
+from navarch.engine.points.protocols import NodeFilters, NodeScorers, Purpose
 from navarch.engine.points.runner import PluginRunner
 from navarch.engine.policy.values import Policy
 from navarch.engine.queue import Queue
@@ -35,7 +36,6 @@ from navarch.engine.semantics import Semantics
 from navarch.engine.statement import Operation, Statement
 from navarch.engine.topology.job_domains import JobDomains
 from navarch.engine.victims.protected import ProtectedPods
-from navarch.engine.victims.what_if import FollowsTrials
 from navarch.model.node_facts import fit_nodes
 from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
 from navarch.model.snapshot import Snapshot
@@ -151,9 +151,7 @@ class Session(PluginRunner):
         self._queues_matter = False
         self._told_apart_by: list[Callable[[int], Hashable]] = []
         self._shared: dict[Any, Any] = {}
-        self._listeners: list[AllocateEvents] = []
-        self.followers: list[FollowsTrials] = []
-        """Shared objects that count pods and follow what-if trials."""
+        self.events = PlacementEvents(self)
         self.tried: dict[str, None] = {}
         """Keys of jobs in the order in which an allocating action first tried to place them."""
         self.placing: Job | None = None
@@ -439,35 +437,8 @@ class Session(PluginRunner):
         found: S | None = self._shared.get(kind)
         if found is None:
             found = self._shared[kind] = kind(self)
-            listens, follows = _hears(type(found))
-            if listens:
-                self._listeners.append(cast(AllocateEvents, found))
-            if follows:
-                self.followers.append(cast(FollowsTrials, found))
+            self.events.add(found)
         return found
-
-    def notify_allocate(self, change: Change) -> None:
-        for listener in self._listeners:
-            listener.on_allocate(change)
-        for plugin in self.implementing(AllocateEvents):
-            plugin.on_allocate(change)
-
-    def notify_each(self, change: EachChange) -> None:
-        changes: list[Change] = []
-        listeners: list[Any] = [*self._listeners, *self.implementing(AllocateEvents)]
-        for listener in listeners:
-            if _takes_each(type(listener)):
-                listener.on_allocate_each(change)
-                continue
-            changes = changes or change.changes()
-            for one in changes:
-                (listener.on_deallocate if change.undone else listener.on_allocate)(one)
-
-    def notify_deallocate(self, change: Change) -> None:
-        for listener in self._listeners:
-            listener.on_deallocate(change)
-        for plugin in self.implementing(AllocateEvents):
-            plugin.on_deallocate(change)
 
     def evictable(self, candidates: Sequence[int]) -> Sequence[int]:
         """Candidates without the pods that the Eviction API would refuse to evict."""
@@ -499,7 +470,7 @@ class Session(PluginRunner):
                 )
             )
             if operation.holds_node:
-                for follower in self.followers:
+                for follower in self.events.followers:
                     follower.pod_evicted(operation.task, victim, operation.nodes[0])
         elif operation.kind == TaskStatus.PENDING:
             spec, job = self.task(operation.tasks[0]), operation.job
@@ -580,28 +551,3 @@ def _set_rows(marks: BoolArray) -> list[int]:
 
 def _key(job: Job) -> str:
     return job.key
-
-
-_together: dict[type, bool] = {}
-
-
-def _takes_each(kind: type) -> bool:
-    """Whether the class, or the nearest base that listens to placements, takes those of many jobs in one step. Cached."""
-    found = _together.get(kind)
-    if found is None:
-        methods = {"on_allocate", "on_deallocate", "on_allocate_each"}
-        nearest = next((methods & vars(base).keys() for base in kind.__mro__ if methods & vars(base).keys()), set[str]())
-        found = _together[kind] = "on_allocate_each" in nearest
-    return found
-
-
-_hearing: dict[type, tuple[bool, bool]] = {}
-
-
-def _hears(kind: type) -> tuple[bool, bool]:
-    """Whether shared objects of this class get changes, and what-if trials. Cached, because an isinstance check on a protocol is
-    slow."""
-    found = _hearing.get(kind)
-    if found is None:
-        found = _hearing[kind] = issubclass(kind, AllocateEvents), issubclass(kind, FollowsTrials)
-    return found

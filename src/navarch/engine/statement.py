@@ -291,9 +291,9 @@ class Statement:
         session.residents_changed(operation.tasks, operation.nodes, joined=sign > 0)
         change = Change(job, operation.tasks, operation.nodes, task, task.charge * count, pipelined, undone=sign < 0)
         if sign > 0:
-            session.notify_allocate(change)
+            session.events.allocated(change)
         else:
-            session.notify_deallocate(change)
+            session.events.deallocated(change)
 
     def _leave_place(self, operation: Operation, sign: int) -> None:
         """Note the place that a moved task leaves, or forget it. A place that it left on its new node before is forgotten for good."""
@@ -325,7 +325,7 @@ class Statement:
         session.status[victim] = PENDING if promised and not stays else RELEASING
         if job is not None:
             job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.charge, task.best_effort)
-            session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.charge, view=view))
+            session.events.deallocated(Change(job, operation.tasks, operation.nodes, task, task.charge, view=view))
 
     def _tell_again(self, operation: Operation, sign: int) -> None:
         devices, task = self.session.devices, operation.tasks[0]
@@ -387,7 +387,7 @@ class Statement:
         session.node[victim] = row
         if job is not None:
             job.shift(after, operation.before, 1, task.charge, task.best_effort)
-            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.charge, undone=True, view=view))
+            session.events.allocated(Change(job, operation.tasks, operation.nodes, task, task.charge, undone=True, view=view))
 
 
 _NOTHING: Mapping[int, Reason] = {}

@@ -228,6 +228,11 @@ class Explanation(_Part):
     """What was not established before trials or time ran out."""
     notes: list[str] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        starting = sum(change.starts for change in self.changes)
+        found = f"; {starting} change{'' if starting == 1 else 's'} would start it" if self.changes else ""
+        return f"<Explanation: {self.job} {self.state}, {self.cause.code}{found}>"
+
     def to_dict(self) -> dict[str, Any]:
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from navarch.apis.errors import ObjectError
@@ -26,6 +27,8 @@ def read_objects(objects: Objects) -> tuple[list[Document], list[ObjectError]]:
     mistakes: list[ObjectError] = []
     if isinstance(objects, str | Path | Mapping):
         objects = [objects]
+    elif not isinstance(objects, Iterable):
+        raise ValueError(f"objects: found {objects!r}, expected a file, a text, a manifest, or any number of these")
     for each in objects:
         found: Iterable[Document | ObjectError]
         if isinstance(each, Document):
@@ -73,8 +76,21 @@ def read_moment(value: Moment, argument: str = "now") -> float:
 
 def read_directories(value: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
     """Directories of plugins; each must exist."""
-    directories = tuple(Path(each) for each in ((value,) if isinstance(value, str | Path) else value))
+    directories = tuple(map(Path, _several(value, str | Path, "plugin_dirs", "a directory or directories")))
     for each in directories:
         if not each.is_dir():
             raise ValueError(f"plugin_dirs: found {str(each)!r}, expected a directory that exists")
     return directories
+
+
+def read_names(value: Iterable[str] | str | None) -> frozenset[str] | None:
+    """Scheduler names; None stays None."""
+    return None if value is None else frozenset(_several(value, str, "scheduler_names", "a name or names"))
+
+
+def _several(value: Any, kind: type | UnionType, argument: str, expected: str) -> tuple[Any, ...]:
+    """One value of this kind, or any number of them."""
+    given = (value,) if isinstance(value, kind) else tuple(value) if isinstance(value, Iterable) else None
+    if given is None or not all(isinstance(each, kind) for each in given):
+        raise ValueError(f"{argument}: found {value!r}, expected {expected}")
+    return given

@@ -25,7 +25,7 @@ from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
 from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
 from navarch.engine.reasons import Reason
-from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
+from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, JobFailure, Nomination, QueueFigures
 from navarch.engine.registry import Registry
 from navarch.ingest.groups import shown_key
 from navarch.installed import installed
@@ -33,9 +33,11 @@ from navarch.model.objects.devices import AllocatedDevice
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.offline import plan_tables
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_objects
+from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_names, read_objects
 from navarch.offline.manifests import STDIN, stdin_text
 
+_NAMED_JOBS = 3
+"""Jobs that a warning names."""
 DEFAULT_POLICY = "navarch"
 
 
@@ -114,8 +116,10 @@ def plan(
     unless `keep_going`, `PolicyError` with every mistake in the policy, and ValueError for an argument that makes no sense.
     """
     started = perf_counter()
-    if cycles < 1:
-        raise ValueError(f"cycles: found {cycles}, expected at least 1")
+    if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
+        raise ValueError(f"cycles: found {cycles!r}, expected a whole number, at least 1")
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise ValueError(f"metrics: found {metrics!r}, expected a mapping of nodes to their load")
     registry = installed(read_directories(plugin_dirs))
     chosen = read_policy(policy, registry)
     settings = settings_for(chosen, scheduler_names, namespace_as_queue, node_pool_label_key, partition_label_value)
@@ -131,7 +135,7 @@ def plan(
     timings["read"] = perf_counter() - started
     records = [run.decide() for _ in range(cycles)]
     warnings = [*chosen.warnings, *inventory.warnings, *_unknown_nodes(run), *(text for record in records for text in record.warnings)]
-    warnings += [f"{failure.job}: {failure.where} failed: {failure.error}" for record in records for failure in record.failures]
+    warnings += _failures(failure for record in records for failure in record.failures)
     left_out = mistakes if keep_going else []
     read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
     ignored = {kind: count for kind, count in sorted(inventory.ignored.items()) if kind not in read}
@@ -147,6 +151,19 @@ _policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary(
 """Keyed by the registry itself: its id() may be reused after it is gone."""
 
 
+def _failures(failures: Iterable[JobFailure]) -> list[str]:
+    """A line for each rule and error, with the jobs that were set aside for it."""
+    jobs: dict[tuple[str, str], list[str]] = {}
+    for each in failures:
+        jobs.setdefault((each.where, each.error), []).append(shown_key(each.job))
+    found = []
+    for (where, error), names in jobs.items():
+        names = list(dict.fromkeys(names))
+        more = f" and {len(names) - _NAMED_JOBS} more" if len(names) > _NAMED_JOBS else ""
+        found.append(f"{where} failed: {error}; set aside: {', '.join(names[:_NAMED_JOBS])}{more}")
+    return found
+
+
 def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, registry: Registry, shard: str = "") -> Policy:
     """A policy by preset name, path or mapping; None: preset `navarch`. `shard`: which SchedulingShard of KAI is meant.
 
@@ -159,6 +176,8 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, regis
     document: str | Mapping[str, object]
     if isinstance(policy, Mapping):
         document = policy
+    elif not isinstance(policy, str | Path):
+        raise ValueError(f"policy: found {policy!r}, expected a preset, a path, or the decoded mapping of a policy file")
     elif str(policy) in PRESETS:
         name, document = str(policy), PRESETS[str(policy)]
     else:
@@ -196,13 +215,12 @@ def settings_for(
     if partition_label_value and not node_pool_label_key:
         raise ValueError("partition_label_value: expected node_pool_label_key beside it, which label has that value")
     semantics = policy.semantics
-    if isinstance(scheduler_names, str):
-        scheduler_names = [scheduler_names]
-    if scheduler_names is None and policy.params.get("schedulerName"):
-        scheduler_names = [str(policy.params["schedulerName"])]
+    names = read_names(scheduler_names)
+    if names is None and policy.params.get("schedulerName"):
+        names = frozenset({str(policy.params["schedulerName"])})
     pooled = semantics.nodes_are_pooled or "partitionLabelValue" in policy.params
     return Settings(
-        scheduler_names=None if scheduler_names is None else frozenset(scheduler_names),
+        scheduler_names=names,
         node_pool_key=node_pool_label_key or (str(policy.param("nodePoolLabelKey")) if pooled else ""),
         node_pool=partition_label_value if node_pool_label_key else str(policy.param("partitionLabelValue")),
         namespace_as_queue=namespace_as_queue or bool(policy.param("namespaceAsQueue")),

@@ -62,9 +62,17 @@ class PolicyRun(Struct):
         return [*said, *(f"warning: {warning}" for warning in self.warnings)]
 
 
+_SHOWN_RUNS = 5
+
+
 class SimulationResult(Struct):
     runs: list[PolicyRun]
     seconds: float
+
+    def __repr__(self) -> str:
+        done = ", ".join(f"{run.name} {run.measures.finished:,} jobs" for run in self.runs[:_SHOWN_RUNS])
+        more = f" and {len(self.runs) - _SHOWN_RUNS} more" if len(self.runs) > _SHOWN_RUNS else ""
+        return f"<SimulationResult: finished under {done}{more}>"
 
     def remarks(self) -> list[str]:
         """Those of all runs, each once with its policy, and that times of policies which finish different jobs are no comparison."""

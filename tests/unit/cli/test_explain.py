@@ -13,7 +13,7 @@ from navarch.cli.main import main
 from navarch.engine.cycle import decide
 from navarch.explanation.explain import reading
 from navarch.offline.replay import record
-from navarch.testing.builders import node, pod
+from navarch.testing.builders import node, pod, pod_group
 
 SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "two-queues.yaml"
 
@@ -109,3 +109,23 @@ def test_no_cluster_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
     result = run("wants")
     assert result.exit_code == 2 and "kubeconfig" in result.stderr
+
+
+def test_a_job_that_never_starts_is_told_once_and_nodes_do_not_contradict_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    objects = [
+        node("a").gpu(2),
+        node("b").gpu(2),
+        pod_group("moonshot", 5),
+        *(pod(f"moonshot-{i}").in_group("moonshot").gpu(1) for i in range(5)),
+    ]
+    path.write_text(yaml.safe_dump_all([json.loads(json.dumps(each)) for each in objects]))
+    text = run("moonshot", "-f", str(path)).stdout
+    assert text.splitlines()[:3] == [
+        "default/moonshot impossible: NeverStarts",
+        "  cannot start: needs 5 GPUs, the cluster has 4",
+        "  never: it does not start on the empty cluster either (proved)",
+    ]
+    assert text.count("empty cluster") == 1 and "\n  start: " not in text
+    assert "nodes: 2 of 2 could take one pod of it, if it were placed before other waiting pods" in " ".join(text.split())
+    assert "2 Insufficient nvidia.com/gpu, with 4 other pods of this job placed." in " ".join(text.split())

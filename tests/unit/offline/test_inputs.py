@@ -62,5 +62,26 @@ def test_arguments_mean_what_one_thinks_or_one_line_says_why_not(tmp_path: Path)
     assert navarch.plan(one_by_one(), scheduler_names="other").binds == []
     with pytest.raises(ValueError, match="plugin_dirs: found 'no-such', expected a directory that exists"):
         navarch.plan(one_by_one(), plugin_dirs="no-such")
-    with pytest.raises(ValueError, match="cycles: found 0, expected at least 1"):
-        navarch.plan(one_by_one(), cycles=0)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "expected"),
+    [
+        ("objects", None, "a file, a text, a manifest"),
+        ("objects", 7, "a file, a text, a manifest"),
+        ("cycles", 0, "a whole number, at least 1"),
+        ("cycles", "2", "a whole number, at least 1"),
+        ("cycles", True, "a whole number, at least 1"),
+        ("policy", 4, "a preset, a path"),
+        ("scheduler_names", 5, "a name or names"),
+        ("scheduler_names", [5], "a name or names"),
+        ("plugin_dirs", 3, "a directory or directories"),
+        ("plugin_dirs", [3], "a directory or directories"),
+        ("metrics", 5, "a mapping of nodes to their load"),
+    ],
+)
+def test_a_wrong_argument_is_named_in_one_line(argument: str, value: Any, expected: str) -> None:
+    given: dict[str, Any] = {"objects": one_by_one(), argument: value}
+    with pytest.raises(ValueError, match=f"^{argument}: found .*, expected {expected}") as error:
+        navarch.plan(**given)
+    assert "\n" not in str(error.value)

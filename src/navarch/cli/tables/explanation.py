@@ -33,7 +33,8 @@ def show_explanation(console: Console, found: Explanation) -> None:
         _end(console, found)
         return
     _place(console, found)
-    _start(console, found)
+    if found.state != "impossible":
+        _start(console, found)
     _nodes(console, found)
     _ahead(console, found)
     _blockers(console, found)
@@ -46,7 +47,7 @@ def _place(console: Console, found: Explanation) -> None:
     if order.place is not None:
         text = f"place: {order.place} of {order.of} in queue {order.queue}, {order.overall} of {order.overall_of} in all queues"
         print_prose(console, text, "  ")
-    if order.starts_alone is not None and order.overall_of > 1:
+    if order.starts_alone is not None and order.overall_of > 1 and found.state != "impossible":
         alone = "it starts" if order.starts_alone else "it does not start either"
         print_prose(console, f"if no other job waited: {alone}", "  ")
 
@@ -142,7 +143,8 @@ def _end(console: Console, found: Explanation) -> None:
         print_prose(console, note)
     if found.not_established:
         print_prose(console, f"not established: {', '.join(found.not_established)} (--trials and --seconds allow more)")
-    print_line(console, f"{found.trials} trial runs of the scheduler in {found.seconds:.1f} s", "dim")
+    runs = "trial run" if found.trials == 1 else "trial runs"
+    print_line(console, f"{found.trials} {runs} of the scheduler in {found.seconds:.1f} s", "dim")
 
 
 def _evictions(console: Console, found: Explanation) -> None:

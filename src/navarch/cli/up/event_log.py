@@ -11,6 +11,7 @@ from collections.abc import Callable
 from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import Store
 from navarch.embedded.timers import Timers
+from navarch.views.job_names import TEMPLATE_HASH
 
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _ACTION_AND_JOB = re.compile(r"^(\w+): (\S+)$")
@@ -78,16 +79,18 @@ class EventLog:
 
 
 def job_of(pod: Record) -> str:
-    """The group that a pod names, or its controller, or the pod."""
+    """The group that a pod names, or its controller, or the pod. A Volcano Job and a Deployment have the names that people gave them,
+    without the uid or the hash that their controllers add."""
     metadata = pod.obj["metadata"]
-    annotations = metadata.get("annotations") or {}
-    for key in GROUP_ANNOTATIONS:
-        if annotations.get(key):
-            return f"{pod.namespace}/{annotations[key]}"
-    for owner in metadata.get("ownerReferences") or ():
-        if owner.get("controller"):
-            return f"{pod.namespace}/{owner['name']}"
-    return f"{pod.namespace}/{pod.name}"
+    annotations, owners = metadata.get("annotations") or {}, metadata.get("ownerReferences") or ()
+    owner = next((each for each in owners if each.get("controller")), None)
+    group = next((annotations[key] for key in GROUP_ANNOTATIONS if annotations.get(key)), "")
+    if owner is None:
+        return f"{pod.namespace}/{group or pod.name}"
+    made = f"{owner['name']}-{owner.get('uid')}"
+    hashed = (metadata.get("labels") or {}).get(TEMPLATE_HASH, "")
+    workload = owner["name"].removesuffix(f"-{hashed}") if owner.get("kind") == "ReplicaSet" and hashed else owner["name"]
+    return f"{pod.namespace}/{group if group and group != made else workload}"
 
 
 class WarningHandler(logging.Handler):

@@ -18,7 +18,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from navarch.cli.tables.columns import Column, TableForm, layout, rich_text, table_lines
+from navarch.cli.tables.columns import Column, TableForm, cut, layout, rich_text, table_lines
 from navarch.cli.tables.overview import age, amounts, jobs_form, nodes_form, queues_form
 from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.event_log import EventLog
@@ -120,7 +120,7 @@ class View:
         if self.state.pane == "Jobs" and room - len(self._found.queues) - 4 >= 2 * FEWEST:
             above = [Text("Queues", "bold"), *self._lines(queues_form(self._found.queues), self._found.queues), Text()]
         events = min(len(self._events.lines), max(0, (room - len(above) - FEWEST) // 4)) if self.state.pane != "Events" else 0
-        below = [Text(), *(_cut(line) for line in list(self._events.lines)[-events:])] if events else []
+        below = [Text(), *(Text(cut(line, width)) for line in list(self._events.lines)[-events:])] if events else []
         body = self._pane(room - len(above) - len(below))
         return Group(*head, *above, *body, *_blank(room - len(above) - len(below) - len(body)), *below, *foot)
 
@@ -157,9 +157,10 @@ class View:
             case "Nodes":
                 nodes = [row for row in found.nodes if state.passes(f"{row.name} {row.status} {row.zone}")]
                 return _List(nodes, [row.name for row in nodes], nodes_form(now), len(found.nodes), f"; {_in_use(found.nodes)}")
-        lines = [line for line in self._events.lines if state.passes(line)]
+        width = self._console.width
+        lines = [part for line in self._events.lines if state.passes(line) for part in _folded(line, width)]
         form = TableForm([Column[str]("EVENT", lambda line: line)])
-        return _List(lines, [str(number) for number in range(len(lines))], form, len(self._events.lines))
+        return _List(lines, [str(number) for number in range(len(lines))], form, len(lines))
 
     def _opened(self, job: JobRow | None, room: int, width: int) -> list[Text]:
         """One job with its pods, from the line that the user scrolled to."""
@@ -218,8 +219,9 @@ def _fit(text: Text) -> Text:
     return text
 
 
-def _cut(line: str) -> Text:
-    return _fit(Text(line))
+def _folded(line: str, width: int) -> list[str]:
+    """An event in lines of the terminal; those after the first begin below its text."""
+    return wrap(line, max(20, width), subsequent_indent=" " * 10, break_on_hyphens=False) or [""]
 
 
 def _blank(count: int) -> list[Text]:

@@ -84,4 +84,4 @@ class PlacedEach:
         for job, task in zip(jobs, classes):
             job.shift_one(task.charge, task.best_effort, sign)
         total: IntArray = self._charges[kind].sum(axis=0)
-        session.notify_each(EachChange(jobs, tasks, nodes, classes, total, undone=not joined))
+        session.events.placed_each(EachChange(jobs, tasks, nodes, classes, total, undone=not joined))

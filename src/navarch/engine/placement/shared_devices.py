@@ -275,6 +275,15 @@ class SharedDevices:
         out: FloatArray = free + parts.sum(axis=1)
         return out
 
+    def remaining_parts(self) -> FloatArray:
+        """(N,): what remains of the shared devices in use, parts in release included. A device that is given out twice has nothing."""
+        if not self.any_shared:
+            return np.zeros(len(self.memory))
+        memory = self.memory[:, None]
+        left = np.where(self.used > 0, np.maximum(memory - self.allocated + self.releasing, 0), 0)
+        out: FloatArray = (left / np.maximum(memory, 1)).sum(axis=1)
+        return out
+
     def _counted(self, table: IntArray) -> FloatArray:
         out: FloatArray = np.zeros(table.shape[1])
         for dim in self.dims:

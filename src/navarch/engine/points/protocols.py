@@ -302,6 +302,12 @@ class AllocateEvents(Protocol):
     def on_deallocate(self, change: Change) -> None: ...
 
 
+class AllocateEachEvents(AllocateEvents, Protocol):
+    """`AllocateEvents` that takes the placements of many jobs in one step as one change."""
+
+    def on_allocate_each(self, change: EachChange) -> None: ...
+
+
 class FeasibleAnswer(Struct, frozen=True):
     """What is left of feasible nodes. `refusals`: node row -> the reason, and whether no eviction could change it. `error`: the
     attempt at the task fails."""

@@ -38,7 +38,7 @@ class WhatIf:
         self._moves: list[tuple[int, int, int]] = []
 
     def __enter__(self) -> WhatIf:
-        for follower in self.session.followers:
+        for follower in self.session.events.followers:
             follower.trial_begins()
         return self
 
@@ -46,7 +46,7 @@ class WhatIf:
         while self._moves:
             task, node, step = self._moves.pop()
             self._move(task, node, -step)
-        for follower in self.session.followers:
+        for follower in self.session.events.followers:
             follower.trial_ends()
 
     def add(self, task: int, node: int) -> None:
@@ -61,5 +61,5 @@ class WhatIf:
         session = self.session
         kind = session.class_of(task)
         session.nodes.imagine(node, kind.request, kind.footprint, step)
-        for follower in session.followers:
+        for follower in session.events.followers:
             follower.imagined(kind, (task,), (node,), step)

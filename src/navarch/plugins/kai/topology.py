@@ -196,6 +196,8 @@ class _Search:
         most = self.shared.max(initial=0.0)
         if devices is None or not 0 < most < 1 or self.requests[:, self.gpu_dims].any():
             return self.whole_gpus
+        if not self.session.semantics.domains_are_exact:
+            return self.whole_gpus + np.where(self.counted, devices.remaining_parts(), 0.0)
         return np.where(self.counted, devices.idle_parts() + devices.releasing_parts(), 0.0)
 
     @cached_property

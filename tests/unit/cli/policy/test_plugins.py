@@ -24,7 +24,7 @@ def plugins(*arguments: str) -> tuple[int, str, str]:
 def test_the_file_in_docs_is_what_the_code_declares() -> None:
     code, out, _ = plugins("-o", "markdown")
     assert code == 0
-    assert DOCS.read_text(encoding="utf-8") == out, "run `make docs`"
+    assert DOCS.read_text(encoding="utf-8") == out, "run `make reference`"
 
 
 def test_everything_that_is_installed_is_there_with_a_sentence() -> None:

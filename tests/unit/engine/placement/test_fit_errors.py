@@ -28,6 +28,7 @@ def test_the_text_counts_nodes_or_says_what_came_before_them() -> None:
     assert errors.text(theirs) == "0/13 nodes are x: 1 node(s) were unschedulable, 10 b, 2 Insufficient cpu."
     assert FitErrors(0, message="skipped").text() == "skipped"
     assert FitErrors(1, {"full": 1}, domain="rack-1").text() == "In hyperNode rack-1: 0/1 nodes are available: 1 full."
+    assert FitErrors(0).text() == "there are no nodes."
 
 
 def test_the_text_as_kube_scheduler_writes_it() -> None:
