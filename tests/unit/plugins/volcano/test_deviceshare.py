@@ -281,7 +281,8 @@ def test_cards_that_a_waiting_pod_names_count_in_volcano_alone(compat: str, card
 def test_a_pod_without_room_beside_the_cards_that_it_names_is_not_placed(asked: CardRequest) -> None:
     one = register(("GPU-a", "NVIDIA-T4", "true"))
     named = {VGPU_IDS: "GPU-a,NVIDIA,9000,0:", GPU_INDEX: "0"}
-    made = World().queue("q").job("j").node("n0", annotations={REGISTER: one}, cpu=64, **{GPU_MEMORY: 8000, GPU_NUMBER: 1}, **OFFERED)
+    offered: dict[str, Any] = {GPU_MEMORY: 8000, GPU_NUMBER: 1, **OFFERED}
+    made = World().queue("q").job("j").node("n0", annotations={REGISTER: one}, cpu=64, **offered)
     switch = {VGPU: bool(asked.vgpus), SHARING: bool(asked.memory), NUMBER: bool(asked.number)}
     session = opened(made.pods("j", cards=asked, annotations=named, cpu=1), "volcano", **switch)
     job = job_of(session, "j")
@@ -293,7 +294,8 @@ def test_a_pod_without_room_beside_the_cards_that_it_names_is_not_placed(asked: 
 
 
 def test_an_undone_placement_gives_back_only_the_cards_that_the_pod_named() -> None:
-    made = World().queue("q").job("j").node("n0", cpu=64, **{GPU_MEMORY: 24000, GPU_NUMBER: 3})
+    offered: dict[str, Any] = {GPU_MEMORY: 24000, GPU_NUMBER: 3}
+    made = World().queue("q").job("j").node("n0", cpu=64, **offered)
     made.pods("j", cards=CardRequest(memory=5000), annotations={GPU_INDEX: "0"}, cpu=1)
     made.pods("j", cards=CardRequest(memory=5000), cpu=1)
     session = opened(made, "volcano", **{VGPU: False, SHARING: True})
