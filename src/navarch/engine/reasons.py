@@ -150,7 +150,8 @@ def without_next_step(message: str) -> str:
     >>> without_next_step(with_next_step("no room.", Reason("PreemptionDelay", "")))
     'no room'
     """
-    return message.partition(_NEXT)[0].removesuffix(".")
+    refusal, told, _ = message.partition(_NEXT)
+    return refusal.removesuffix(".") if told else message
 
 
 def with_next_step(message: str, reason: Reason | None) -> str:

@@ -25,7 +25,7 @@ from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
 from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
 from navarch.engine.reasons import Reason
-from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
+from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, JobFailure, Nomination, QueueFigures
 from navarch.engine.registry import Registry
 from navarch.ingest.groups import shown_key
 from navarch.installed import installed
@@ -36,6 +36,8 @@ from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_names, read_objects
 from navarch.offline.manifests import STDIN, stdin_text
 
+_NAMED_JOBS = 3
+"""Jobs that a warning names."""
 DEFAULT_POLICY = "navarch"
 
 
@@ -133,7 +135,7 @@ def plan(
     timings["read"] = perf_counter() - started
     records = [run.decide() for _ in range(cycles)]
     warnings = [*chosen.warnings, *inventory.warnings, *_unknown_nodes(run), *(text for record in records for text in record.warnings)]
-    warnings += [f"{failure.job}: {failure.where} failed: {failure.error}" for record in records for failure in record.failures]
+    warnings += _failures(failure for record in records for failure in record.failures)
     left_out = mistakes if keep_going else []
     read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
     ignored = {kind: count for kind, count in sorted(inventory.ignored.items()) if kind not in read}
@@ -147,6 +149,19 @@ def _unknown_nodes(run: Cycles) -> list[str]:
 
 _policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary()
 """Keyed by the registry itself: its id() may be reused after it is gone."""
+
+
+def _failures(failures: Iterable[JobFailure]) -> list[str]:
+    """A line for each rule and error, with the jobs that were set aside for it."""
+    jobs: dict[tuple[str, str], list[str]] = {}
+    for each in failures:
+        jobs.setdefault((each.where, each.error), []).append(shown_key(each.job))
+    found = []
+    for (where, error), names in jobs.items():
+        names = list(dict.fromkeys(names))
+        more = f" and {len(names) - _NAMED_JOBS} more" if len(names) > _NAMED_JOBS else ""
+        found.append(f"{where} failed: {error}; set aside: {', '.join(names[:_NAMED_JOBS])}{more}")
+    return found
 
 
 def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, registry: Registry, shard: str = "") -> Policy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from navarch.cli.tables.columns import Column, Sentence, TableForm
+from navarch.engine.reasons import without_next_step
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.views.jobs import JobRow
 from navarch.views.nodes import NodeRow
@@ -89,7 +90,7 @@ def jobs_form(now: float, *, namespaces: bool, starts: bool = False) -> TableFor
         start = Column[JobRow]("START", lambda row: _start(row, now), value=lambda row: row.start.p50 if row.start else None)
         columns = (*columns[:7], start, *columns[7:])
     where = (Column[JobRow]("NAMESPACE", lambda row: row.namespace),) if namespaces else ()
-    return TableForm((*where, *columns), Sentence("WHY", lambda row: row.why, lambda row: row.messages or row.why))
+    return TableForm((*where, *columns), Sentence("WHY", lambda row: without_next_step(row.why), lambda row: row.messages or row.why))
 
 
 def _start(row: JobRow, now: float) -> str:
