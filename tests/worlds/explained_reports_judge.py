@@ -95,6 +95,7 @@ def placement_complaints(objects: Sequence[Object], placement: Mapping[str, Any]
     if placement["scores"] is None:
         return [f"{pod}: {node} is said to refuse it and takes it"] if node in takes else []
     if not takes:
+        probe.bound()  # refused by its queue, or by every node?
         return [] if not probe.refused_by_nodes else [f"{pod}: {placement['feasible']} nodes are said to take it, and none does"]
     found = []
     if len(takes) != placement["feasible"] or node not in takes:

@@ -1,13 +1,14 @@
 """What a simulation is judged by: completion and waiting times, allocation over time, preemptions, fairness.
 
-Figures are taken as things happen, so a year of jobs needs a few numbers a job and a bounded number of points over time.
+Figures are taken as things happen, so a year of jobs needs a few numbers a job (about 65 bytes) and a bounded number of points over
+time.
 `percentile` is sorted[int(p * n)], as the field's simulators have it.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from navarch.engine.record import CycleRecord
@@ -19,6 +20,33 @@ from navarch.simulator.series import TimeSeries
 SHORT = 10.0
 """Seconds: slowdowns of jobs shorter than this are counted as if they ran so long."""
 SIZES = ((0, "no GPU"), (1, "1 GPU"), (2, "2 to 4 GPUs"), (5, "5 to 8 GPUs"), (9, "9 to 32 GPUs"), (33, "more than 32 GPUs"))
+
+
+class Names:
+    """Names in one buffer, in the order in which they were added. A list of texts would take four times the memory.
+
+    >>> names = Names()
+    >>> names.append("a-1"); names.append("b")
+    >>> list(names), len(names)
+    (['a-1', 'b'], 2)
+    """
+
+    def __init__(self) -> None:
+        self._text = bytearray()
+        self._ends = array("q")
+
+    def append(self, name: str) -> None:
+        self._text += name.encode(errors="surrogatepass")
+        self._ends.append(len(self._text))
+
+    def __iter__(self) -> Iterator[str]:
+        start = 0
+        for end in self._ends:
+            yield self._text[start:end].decode(errors="surrogatepass")
+            start = end
+
+    def __len__(self) -> int:
+        return len(self._ends)
 
 
 class Measures:
@@ -39,10 +67,10 @@ class Measures:
         self.durations = array("d")
         self.sizes = array("d")
         """GPUs."""
-        self.pods = array("l")
-        self.queue_of = array("l")
+        self.pods = array("i")
+        self.queue_of = array("i")
         self.submits = array("d")
-        self.names: list[str] = []
+        self.names = Names()
         self.preemptions = 0
         self.lost_gpu_seconds = 0.0
         self.failures = 0
@@ -159,7 +187,7 @@ class Measures:
             "finished": self.finished,
             "jct": summary(self.completion),
             "queueing": summary(self.queueing),
-            "makespan": self.last - self.first if self.first is not None else 0.0,
+            "makespan": max(self.last - self.first, 0.0) if self.first is not None else 0.0,
             "gpuAllocated": {"mean": self._mean_share(self.allocated), "at": self.at},
             "fragmentation": self._mean_share(self.fragmented),
             "preemptions": self.preemptions,
