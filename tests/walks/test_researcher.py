@@ -106,6 +106,8 @@ def test_a_job_is_explained_by_the_name_that_it_was_given(up: UpProcess) -> None
     typed(up, "submit", "--name", "large", "--gang", "9", "--gpus", "1", "--image", "i")
     for name in ("large", "volcanojob/large"):
         assert "never: it does not start on the empty cluster either (proved)" in " ".join(typed(up, "explain", name))
+    _, row, why = typed_until(up, "jobs", "large", holds=lambda shown: "never" in " ".join(shown))
+    assert row.split()[0] == "large" and why.strip() == "cannot start: needs 9 GPUs, the cluster has 5"
     cancel(up, "large")
 
 
@@ -127,6 +129,7 @@ def test_halves_of_a_gpu_share_it_and_nodes_say_so(up: UpProcess) -> None:
     rows = {line.split()[0]: line.split() for line in typed(up, "nodes")}
     assert rows["single-000"][2] == "1/1" and rows["quad-000"][2] == "0/4"
     assert "dot: metadata.annotations[gpu-fraction]: found 'abc'" in "".join(typed(up, "jobs")), "folded at the edge"
+    assert "trial runs of the scheduler" in " ".join(typed(up, "explain", "cem")), "the unreadable pod of another does not matter"
     up.kubectl("delete", "pods", "-l", "walk=halves", "--timeout=300s")
 
 

@@ -89,12 +89,15 @@ class Probe:
 def placement_complaints(objects: Sequence[Object], placement: Mapping[str, Any], policy: Any, now: float) -> list[str]:
     """What is said of a pod that runs: the nodes that would take it, its rank, and the runner-up."""
     pod, node = placement["pod"], placement["node"]
+    if _is_spread(objects, pod):
+        return []
     probe = Probe(waits_alone(objects, pod), pod, policy, now)
     names = sorted(each["metadata"]["name"] for each in objects if each["kind"] == "Node")
     takes = [name for name in names if probe.bound("In", name) == name]
     if placement["scores"] is None:
         return [f"{pod}: {node} is said to refuse it and takes it"] if node in takes else []
     if not takes:
+        probe.bound()  # refused by its queue, or by every node?
         return [] if not probe.refused_by_nodes else [f"{pod}: {placement['feasible']} nodes are said to take it, and none does"]
     found = []
     if len(takes) != placement["feasible"] or node not in takes:
@@ -134,6 +137,8 @@ def node_complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy
     kinds = Counter(job for each in answer["waiting"] for job in each["jobs"])
     for each in answer["waiting"]:
         for pod in _waiting_pods(objects, each) if kinds[each["jobs"][0]] == 1 else ():
+            if _is_spread(objects, pod):
+                continue
             probe = Probe(as_single_pods(waits_alone(objects, pod)), pod, policy, now)
             bound = probe.bound("In", name)
             if each["refused"] and bound:
@@ -141,6 +146,13 @@ def node_complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy
             if not each["refused"] and not bound and probe.refused_by_nodes:
                 found.append(f"{name}: is said to take {pod}, and refuses it")
     return found
+
+
+def _is_spread(objects: Sequence[Object], pod: str) -> bool:
+    """Whether it has spread constraints: a pin would change which nodes these count."""
+    return any(
+        bool(each["spec"].get("topologySpreadConstraints")) for each in objects if each["kind"] == "Pod" and full_name(each) == pod
+    )
 
 
 def cpu_of(spec: Mapping[str, Any]) -> int:
@@ -168,7 +180,8 @@ def queue_complaints(answers: Mapping[str, Mapping[str, Any]], plan: Mapping[str
     """What is said of all queues, beside the figures and the waiting jobs of `plan` for the same input."""
     cycle, found = plan["cycles"][0], []
     figures = {each["queue"]: each for each in cycle["queues"]}
-    still = not cycle["binds"] and not cycle["evictions"] and not cycle["nominations"]
+    held_back = any(job["pods"].get("Allocated") for job in cycle["jobs"])  # by a gang that is not whole
+    still = not cycle["binds"] and not cycle["evictions"] and not cycle["nominations"] and not held_back
     for name, answer in answers.items():
         own = figures.get(name)
         if own is None:

@@ -255,6 +255,11 @@ class Semantics:
     zero_cards_take_room: bool = switch(
         False, "a container that asks for 0 vGPUs takes memory and cores of a card for the rest of the cycle, and gets no card"
     )
+    stale_cards_count: bool = switch(
+        False,
+        "a waiting pod that names cards in its annotations already holds them as well once it is placed, and finds no place if the "
+        "node has no room beside them",
+    )
     vgpu_requests_wrap: bool = switch(
         False, "a request for vGPUs of 2147483648 or more wraps round as a number of 32 bits does: 4Gi of vgpu-memory is a whole card"
     )

@@ -143,7 +143,7 @@ def job_row(
     running = sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING))
     messages = _messages(cluster, row, spec, find_pod, served, running) if counts[S.PENDING] else []
     if not messages and spec is not None and not is_shadow(key) and not sum(counts) and phase in ("Pending", "Inqueue"):
-        messages = ["it has no pods yet"]
+        messages = ["it has no pods: none were made yet, or it is suspended"]
     return JobRow(
         namespace=named.namespace,
         name=named.name,

@@ -166,3 +166,14 @@ def test_two_policies_are_compared() -> None:
     found = policy_difference(navarch.plan(objects, "navarch"), navarch.plan(objects, "kube-scheduler")).to_dict()
     assert found["starts"] == [] and found["startsNoLonger"] == []
     assert policy_difference(navarch.plan(objects), navarch.plan(objects)).to_dict()["moves"] == []
+
+
+def test_the_forms_of_a_queue_and_a_node_are_those_of_the_page() -> None:
+    run = reading([node("n").cpu(4), queue("a"), pod_group("x", 1).queue("a"), pod("x-0").in_group("x").cpu(8)]).run
+    found = explain_queue(run, "a").to_dict()
+    names = "queue state parent share deserved allocated request steps borrows lends waiting notes"
+    assert sorted(found) == sorted(names.split())
+    assert sorted(found["steps"][0]) == ["amounts", "text"] and sorted(found["waiting"][0]) == ["code", "job", "pods"]
+    there = explain_node(run, "n").to_dict()
+    assert sorted(there) == sorted(["node", "ready", "unschedulable", "taints", "pods", "free", "useless", "waiting", "notes"])
+    assert sorted(there["waiting"][0]) == ["jobs", "pods", "refused", "requests"]

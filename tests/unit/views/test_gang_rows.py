@@ -104,7 +104,7 @@ def test_a_group_without_pods_and_pods_of_others_say_what_they_are() -> None:
     found = overviewed(empty, theirs, member, pod("b", schedulerName="navarch"), served=frozenset({"navarch"}))
     assert {row.name: row.why for row in found.jobs} == {
         "b": "",
-        "empty": "it has no pods yet",
+        "empty": "it has no pods: none were made yet, or it is suspended",
         "theirs": "its pods name the scheduler somebody",
     }
     assert found.others == {("default", "somebody"): 1}

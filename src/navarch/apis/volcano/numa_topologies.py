@@ -89,7 +89,9 @@ def _reserved(name: str, listed: ResourceList | None, *, lenient: bool) -> int:
 
 
 def _free(name: str, text: str, *, lenient: bool) -> int:
-    """The free CPUs. `lenient`: none if the list cannot be read."""
+    """The free CPUs. `lenient`: none if the list cannot be read, and with blanks it cannot."""
+    if lenient and text.split() != [text]:
+        return 0
     try:
         return read_cpu_list(text)
     except ValueError as error:

@@ -127,7 +127,8 @@ async def _main(options: Any) -> int:
         try:
             _line(cluster.export)
             nodes = cluster.server.store.count("nodes")
-            events.add(f"{cluster.server.url} with {nodes} nodes is up after {time.perf_counter() - started:.1f} s")
+            size = "1 node" if nodes == 1 else f"{nodes} nodes"
+            events.add(f"{cluster.server.url} with {size} is up after {time.perf_counter() - started:.1f} s")
             for warning in cluster.policy.warnings:
                 events.add(f"policy: {warning}")
             assert cluster.scheduling is not None

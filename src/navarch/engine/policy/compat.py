@@ -82,6 +82,7 @@ COMPAT: Mapping[str, Semantics] = {
         cards_counted_once_a_pod=True,
         zero_cards_take_room=True,
         vgpu_requests_wrap=True,
+        stale_cards_count=True,
         card_modes_are_kept=False,
         spread_prefers_idle_cards=False,
         cpus_must_suffice=False,

@@ -55,6 +55,8 @@ def test_mistakes_name_their_field(spec: dict[str, Any], message: str) -> None:
     ("spec", "free", "reserved"),
     [
         ({"numares": {"cpu": {"allocatable": "3-1"}}}, 0, 0),
+        ({"numares": {"cpu": {"allocatable": "0, 1"}}}, 0, 0),
+        ({"numares": {"cpu": {"allocatable": "0,1"}}}, 3, 0),
         ({"resReserved": {"cpu": "many"}}, None, 0),
         ({"resReserved": {"cpu": "2", "foo": "1"}}, None, 0),
         ({"resReserved": {"cpu": "-1"}}, None, 0),

@@ -269,3 +269,41 @@ def test_memory_written_in_bytes_wraps_round_in_volcano_alone(memory: int, stric
     asked = CardRequest((VgpuRequest(1, memory, 10),))
     assert cards_of(opened(world().pods("j", cards=asked, cpu=1))) == strict
     assert cards_of(opened(world().pods("j", cards=asked, cpu=1), "volcano")) == volcano
+
+
+@pytest.mark.parametrize(("compat", "cards"), [("strict", "GPU-b,NVIDIA,9000,0:"), ("volcano", "GPU-a,NVIDIA,9000,0:")])
+def test_cards_that_a_waiting_pod_names_count_in_volcano_alone(compat: str, cards: str) -> None:
+    asked, named = CardRequest((VgpuRequest(1, 9000, 0),)), {VGPU_IDS: "GPU-b,NVIDIA,9000,0:"}
+    assert cards_of(opened(world().pods("j", cards=asked, annotations=named, cpu=1), compat)) == cards
+
+
+@pytest.mark.parametrize("asked", [CardRequest((VgpuRequest(1, 9000, 0),)), CardRequest(memory=5000), CardRequest(number=1)])
+def test_a_pod_without_room_beside_the_cards_that_it_names_is_not_placed(asked: CardRequest) -> None:
+    one = register(("GPU-a", "NVIDIA-T4", "true"))
+    named = {VGPU_IDS: "GPU-a,NVIDIA,9000,0:", GPU_INDEX: "0"}
+    offered: dict[str, Any] = {GPU_MEMORY: 8000, GPU_NUMBER: 1, **OFFERED}
+    made = World().queue("q").job("j").node("n0", annotations={REGISTER: one}, cpu=64, **offered)
+    switch = {VGPU: bool(asked.vgpus), SHARING: bool(asked.memory), NUMBER: bool(asked.number)}
+    session = opened(made.pods("j", cards=asked, annotations=named, cpu=1), "volcano", **switch)
+    job = job_of(session, "j")
+    task, before = job.tasks[0], session.nodes.used.copy()
+    vetoed = session.statement().allocate(job, [task], [0], session.class_of(task))
+    assert [reason.code for reason in vetoed.values()] == ["StaleCards"]
+    assert (session.nodes.used == before).all()
+    assert task not in session.bind_annotations
+
+
+def test_an_undone_placement_gives_back_only_the_cards_that_the_pod_named() -> None:
+    offered: dict[str, Any] = {GPU_MEMORY: 24000, GPU_NUMBER: 3}
+    made = World().queue("q").job("j").node("n0", cpu=64, **offered)
+    made.pods("j", cards=CardRequest(memory=5000), annotations={GPU_INDEX: "0"}, cpu=1)
+    made.pods("j", cards=CardRequest(memory=5000), cpu=1)
+    session = opened(made, "volcano", **{VGPU: False, SHARING: True})
+    job = job_of(session, "j")
+    statement, kind = session.statement(), session.class_of(job.tasks[0])
+    statement.allocate(job, [job.tasks[0]], [0], kind)
+    assert session.bind_annotations[job.tasks[0]][GPU_INDEX] == "1"
+    statement.discard()
+    session.statement().allocate(job, [job.tasks[1]], [0], kind)
+    session.statement().allocate(job, [job.tasks[0]], [0], kind)
+    assert [session.bind_annotations[task][GPU_INDEX] for task in job.tasks] == ["2", "0"]

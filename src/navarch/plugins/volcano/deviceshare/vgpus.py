@@ -19,6 +19,7 @@ from navarch.model.registered_cards import VGPU_IDS, HeldCard, read_vgpu_ids, wr
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.spec import TaskSpec, VgpuRequest
 from navarch.model.status import ON_NODE, TaskStatus
+from navarch.plugins.volcano.deviceshare.gpu_cards import NO_ROOM_BESIDE
 from navarch.plugins.volcano.deviceshare.vgpu_choice import Choice, Use, choose
 from navarch.plugins.volcano.deviceshare.vgpu_columns import HAMI, MIG, VgpuColumns, vgpu_columns
 
@@ -39,6 +40,8 @@ class Held(Struct, frozen=True):
     keys: tuple[object, ...]
     """The group and the rules by which other pods may not use the same cards."""
     annotations: Mapping[str, str] | None = None
+    stale: tuple[tuple[int, int, int], ...] = ()
+    """Those of the cards that the pod named before it was placed."""
 
 
 class Vgpus:
@@ -218,11 +221,19 @@ class Vgpus:
     def _place(self, change: Change, task: int, row: int) -> None:
         if not self.columns.known[row]:
             return
+        spec, stale = self.session.task(task), tuple[tuple[int, int, int], ...]()
+        if self.session.semantics.stale_cards_count and not change.pipelined and VGPU_IDS in spec.annotations:
+            stale = tuple(self._recorded(spec, row))
+        named = Held(row, stale, ())
+        _add(self.use, named, 1)
         choice = self._choose(change.task, np.array([row]), None, self._any_leaving and not change.pipelined)
         if not choice.fits[0]:
             choice = self._choose(change.task, np.array([row]), None, False)
-            if not choice.fits[0]:
-                return
+        _add(self.use, named, -1)
+        if not choice.fits[0]:
+            if stale:
+                self.session.vetoed[task] = NO_ROOM_BESIDE
+            return
         cards = self.columns.of_node[row]
         assert cards is not None
         given: list[tuple[HeldCard, ...]] = []
@@ -233,7 +244,7 @@ class Vgpus:
             numbers += np.flatnonzero(choice.unnamed[container][0]).tolist()
             taken += [(n, int(memory[0, n]), one.cores) for n in numbers]
         marks = assignment(self.session.nodes.names[row], write_vgpu_ids(tuple(given)), self.session.now)
-        held = Held(row, tuple(taken), self._keys(self.session.task(task)), marks)
+        held = Held(row, (*stale, *taken), self._keys(spec), marks, stale)
         self.held[task] = held
         self.session.bind_annotations[task] = dict(marks)
         self._account(held, 1)
@@ -248,6 +259,8 @@ class Vgpus:
                 if not self.session.semantics.undone_cards_stay_taken:
                     self._account(held, -1)
                 else:
+                    self._version += 1
+                    _add(self.use, Held(held.row, held.stale, ()), -1)
                     self._keep(held, -1, rules_only=True)
                 continue
             self._account(held, -1)
