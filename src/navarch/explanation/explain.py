@@ -10,7 +10,7 @@ from typing import Any
 
 from navarch.engine.policy import Policy
 from navarch.explanation.documents import Input
-from navarch.explanation.names import job_key
+from navarch.explanation.names import job_key, workload_names
 from navarch.explanation.result import Explanation
 from navarch.explanation.search import Search
 from navarch.explanation.shared_run import SharedRuns
@@ -153,4 +153,5 @@ def explain_read(
     tell_start(found, question, seconds - (perf_counter() - started), beside)
     found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
     found.notes += read.rules.not_asked
+    found.names = workload_names(census, found.mentioned())
     return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from navarch.explanation.subject import Census
 from navarch.ingest.groups import is_shadow, shown_key
@@ -46,6 +47,20 @@ def job_key(census: Census, wanted: str) -> str:
             raise NotFound(_without_pods(workload)) from None
         shown = sorted({shown_key(key) for key in census.keys})
         raise NotFound(f"there is no job {wanted!r} among {len(shown)} jobs", near(wanted, shown)) from None
+
+
+def workload_names(census: Census, jobs: Iterable[str]) -> dict[str, str]:
+    """The workload that people created for each of these jobs, where it has another name and no other of the jobs has the same."""
+    found: dict[str, str] = {}
+    for job in jobs:
+        unit = census.units.get(job)
+        if unit is None or not unit.keys[0]:
+            continue
+        row = census.run.cluster.jobs.rows.of.get(unit.keys[0])
+        name = job_name(unit.keys[0], census.run.cluster.jobs.specs[row] if row is not None else None, unit.tasks[0].labels)
+        found[job] = f"{name.namespace}/{name.name}"
+    count = Counter(found.values())
+    return {job: name for job, name in sorted(found.items()) if name != job and count[name] == 1}
 
 
 def near(wanted: str, known: Sequence[str]) -> list[str]:

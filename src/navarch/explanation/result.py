@@ -227,6 +227,22 @@ class Explanation(_Part):
     not_established: list[str] = field(default_factory=list)
     """What was not established before trials or time ran out."""
     notes: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    """Job of this explanation -> the workload that people created, where that has another name."""
+
+    def known(self, job: str) -> str:
+        """The name by which people know a job."""
+        return self.names.get(job, job)
+
+    def mentioned(self) -> set[str]:
+        """All jobs that it names."""
+        found = {self.job, *self.blockers.jobs}
+        found.update(each.job for each in self.order.ahead)
+        found.update(each.job for each in self.blockers.may_take)
+        found.update(each.job for eviction in self.evictions for each in eviction.instead)
+        for change in self.changes:
+            found.update(change.price.evicts, change.price.delays, change.price.also_starts)
+        return found
 
     def __repr__(self) -> str:
         starting = sum(change.starts for change in self.changes)

@@ -39,6 +39,26 @@ def test_json_and_yaml_are_the_same() -> None:
     assert found["blockers"]["mayTake"][0]["reason"] == "it waits too, and is served first"
 
 
+def test_a_volcano_job_and_a_deployment_have_the_names_that_people_gave(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    template = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "5"}}}]}}
+    job = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "bert", "namespace": "ml", "uid": "7c1f"},
+        "spec": {"schedulerName": "navarch", "minAvailable": 3, "tasks": [{"name": "w", "replicas": 3, "template": template}]},
+    }
+    path.write_text(yaml.safe_dump_all([job, json.loads(json.dumps(node("n").cpu(8)))]))
+    assert run("bert", "-f", str(path)).stdout.splitlines()[:2] == [
+        "ml/bert impossible: NeverStarts",
+        "  known to the scheduler as ml/bert-7c1f",
+    ]
+    found = json.loads(run("ml/bert", "-f", str(path), "-o", "json").stdout)
+    assert (found["job"], found["names"]) == ("ml/bert-7c1f", {"ml/bert-7c1f": "ml/bert"})
+    sample = run("sweep", "-f", str(SAMPLE)).stdout
+    assert "  production/serve in queue production" in sample and "serve-" not in sample
+
+
 def test_a_job_that_is_not_there() -> None:
     result = run("sweap", "-f", str(SAMPLE))
     assert (result.exit_code, result.stderr) == (1, "Error: there is no job 'sweap' among 3 jobs; did you mean research/sweep?\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 
@@ -17,7 +17,10 @@ _COULD = "nodes that could take a pod"
 
 def show_explanation(console: Console, found: Explanation) -> None:
     cause = found.cause
-    print_line(console, f"{found.job} {found.state}: {cause.code}", "bold")
+    known = found.names.get(found.job)
+    print_line(console, f"{known or found.job} {found.state}: {cause.code}", "bold")
+    if known:
+        print_line(console, f"  known to the scheduler as {found.job}")
     print_prose(console, cause.message, "  ")
     if found.state == "impossible":
         print_prose(console, "never: it does not start on the empty cluster either (proved)", "  ")
@@ -84,7 +87,8 @@ def _ahead(console: Console, found: Explanation) -> None:
     for each in shown:
         size = ", ".join(f"{amount} {_short(name)}" for name, amount in each.requests.items())
         queue = f" in queue {each.queue}" if each.queue != order.queue else ""
-        print_prose(console, f"{each.job}{queue}: {size or 'no requests'}, priority {each.priority}; first by {each.because}", "  ")
+        asked = f"{size or 'no requests'}, priority {each.priority}"
+        print_prose(console, f"{found.known(each.job)}{queue}: {asked}; first by {each.because}", "  ")
     more = order.overall - 1 - len(shown)
     if more > 0:
         print_line(console, f"  and {more} more")
@@ -104,16 +108,17 @@ def _blockers(console: Console, found: Explanation) -> None:
         proof += "; some may not be needed"
     elif count > 1:
         proof += ", and none can be left out"
-    print_prose(console, f"blocked by {count} job{'s' if count > 1 else ''} ({proof}): {_listed(blockers.jobs)}")
+    print_prose(console, f"blocked by {count} job{'s' if count > 1 else ''} ({proof}): {_listed(map(found.known, blockers.jobs))}")
     for each in blockers.may_take[:_MOST]:
         until = f", until {each.until}" if each.until else ""
         answer = "yes" if each.allowed else f"no, {each.reason}{until}"
-        print_prose(console, f"may it evict {each.job}? {answer}", "  ")
+        print_prose(console, f"may it evict {found.known(each.job)}? {answer}", "  ")
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST
-    return ", ".join(names[:_MOST]) + (f" and {more} more" if more > 0 else "")
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
+    more = len(shown) - _MOST
+    return ", ".join(shown[:_MOST]) + (f" and {more} more" if more > 0 else "")
 
 
 def _changes(console: Console, found: Explanation) -> None:
@@ -122,19 +127,19 @@ def _changes(console: Console, found: Explanation) -> None:
         if mine:
             print_line(console, f"{title} (each was tried):", "bold")
         for each in mine:
-            print_prose(console, f"{'+' if each.starts else '-'} {each.text}: {_effect(each)}", "  ")
+            print_prose(console, f"{'+' if each.starts else '-'} {each.text}: {_effect(found, each)}", "  ")
 
 
-def _effect(change: Change) -> str:
+def _effect(found: Explanation, change: Change) -> str:
     if not change.starts:
         return "it does not start"
     parts = ["it starts" if change.cycles == 1 else f"it starts after {change.cycles} cycles"]
     price = change.price
     for word, jobs in (("evicts", price.evicts), ("delays", [each for each in price.delays if each not in price.evicts])):
         if jobs:
-            parts.append(f"{word} {_listed(jobs)}")
+            parts.append(f"{word} {_listed(map(found.known, jobs))}")
     if price.also_starts:
-        parts.append(f"{_listed(price.also_starts)} start{'s' if len(price.also_starts) == 1 else ''} too")
+        parts.append(f"{_listed(map(found.known, price.also_starts))} start{'s' if len(price.also_starts) == 1 else ''} too")
     return ", ".join(parts)
 
 
@@ -152,7 +157,7 @@ def _evictions(console: Console, found: Explanation) -> None:
         print_prose(console, f"{each.pod} is evicted from {each.node} by {each.action} for {each.gains}", "  ")
         for other in each.instead:
             answer = "the policy allows that too" if other.allowed else f"not allowed, {other.reason}"
-            print_prose(console, f"evict {other.job} instead? {answer}", "    ")
+            print_prose(console, f"evict {found.known(other.job)} instead? {answer}", "    ")
 
 
 def _placements(console: Console, found: Explanation) -> None:
