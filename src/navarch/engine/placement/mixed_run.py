@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -244,18 +244,14 @@ class _Run:
     def guess(self, experience: Experience) -> list[int]:
         """The node of each task, by the states of nodes."""
         nodes, numbers = self._nodes, list(self._classes)
-        totals = np.stack([each.ranking.total for each in self._classes.values()])
-        moves = [experience.moves(numbers, number) for number in numbers]
+        totals, moves = self._totals(), [experience.moves(numbers, number) for number in numbers]
         columns = experience.columns(numbers)
         states: dict[int, int] = {}
         """Used node -> its state."""
         seen: dict[int, FloatArray | None] = {}
         """State -> its totals, where they are known."""
         rows: list[int] = []
-        for kind in self._kind.tolist():
-            row = int(totals[kind].argmax())
-            if totals[kind, row] == WORST:
-                break
+        for kind, row in self._best_rows(totals):
             rows.append(row)
             state = states.get(row)
             if state is None:
@@ -276,16 +272,12 @@ class _Run:
     def guess_by_moves(self, experience: Experience) -> list[int]:
         """The node of each task, by how totals moved before."""
         nodes, numbers = self._nodes, list(self._classes)
-        totals = np.stack([each.ranking.total for each in self._classes.values()])
-        moves = [experience.moves(numbers, number) for number in numbers]
+        totals, moves = self._totals(), [experience.moves(numbers, number) for number in numbers]
         left: dict[int, IntArray] = {}
         """Used node -> what is left of it."""
         most = self._requests.max(axis=0)
         rows: list[int] = []
-        for kind in self._kind.tolist():
-            row = int(totals[kind].argmax())
-            if totals[kind, row] == WORST:
-                break
+        for kind, row in self._best_rows(totals):
             rows.append(row)
             free = left.get(row)
             if free is None:
@@ -296,6 +288,18 @@ class _Run:
             else:
                 totals[:, row] += moves[kind]
         return rows
+
+    def _totals(self) -> FloatArray:
+        """(classes, nodes)."""
+        return np.stack([each.ranking.total for each in self._classes.values()])
+
+    def _best_rows(self, totals: FloatArray) -> Iterator[tuple[int, int]]:
+        """The class of each task and its best node, until no node takes a task. The caller updates the totals between them."""
+        for kind in self._kind.tolist():
+            row = int(totals[kind].argmax())
+            if totals[kind, row] == WORST:
+                return
+            yield kind, row
 
     def _moved(self, totals: FloatArray, move: FloatArray, left: IntArray) -> FloatArray:
         """The totals of a node after a task that moves them so, with so much left."""
