@@ -14,11 +14,11 @@ import ssl
 from datetime import UTC, datetime
 from typing import Final
 
+import aiohttp
 from cryptography import x509
 
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ApiError, Forbidden, KubeError, TransportError, Unauthorized, Unreachable
-from navarch.kube.http_library import aiohttp
 
 HAS_EXPIRED, HOST_MISMATCH = 10, 62
 """Numbers of OpenSSL's results of verification."""

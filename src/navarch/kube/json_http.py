@@ -14,8 +14,9 @@ import ssl
 from collections.abc import Mapping
 from typing import Final
 
+import aiohttp
+
 from navarch.kube.errors import ConfigError
-from navarch.kube.http_library import aiohttp
 from navarch.kube.proxy import Proxy, choose_proxy
 
 MOST_BYTES: Final = 10 << 20

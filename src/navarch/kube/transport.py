@@ -26,6 +26,7 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Final, Self
 
+import aiohttp
 from yarl import URL
 
 from navarch.kube.backoff import Backoff
@@ -39,7 +40,6 @@ from navarch.kube.errors import (
     error_from_reply,
     parse_retry_after,
 )
-from navarch.kube.http_library import aiohttp
 from navarch.kube.tunnel import TunnelConnector
 
 log = logging.getLogger(__name__)

@@ -17,8 +17,9 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
+import aiohttp
+
 from navarch.kube.connect import Endpoint
-from navarch.kube.http_library import aiohttp
 from navarch.kube.proxy import Proxy, authority
 from navarch.kube.write.http1 import ProtocolError, Reply, ReplyParser
 
