@@ -48,7 +48,7 @@ def never_starts(session: Session, job: Job) -> Reason | None:
             if room >= needed:
                 return None
     tightest = min(first.values(), key=lambda task: (places.of(task), session.task(task).name))
-    text = _why(session, pending, needed, room, tightest, places.open_to(tightest))
+    text = _why(session, job, pending, needed, room, tightest, places.open_to(tightest))
     return Reason("NeverStarts", f"cannot start: {text}", figures={"room": room, "needed": needed}, undone_by=_UNDONE_BY)
 
 
@@ -81,6 +81,8 @@ class EmptyPlaces:
         if _absent_label(session, session.task(task).shape):
             return 0
         open_to = np.flatnonzero(self.open_to(task))
+        if not len(open_to) and _waits_for_objects(session.task(task).shape):
+            return len(session.status)
         dims = np.flatnonzero(kind.request - session.slack > 0)
         if not len(dims):
             return len(session.status) if len(open_to) else 0
@@ -92,7 +94,12 @@ class EmptyPlaces:
         return int(np.maximum(each, 0).sum())
 
 
-def _why(session: Session, pending: Sequence[int], needed: int, room: int, tightest: int, open_to: BoolArray) -> str:
+def _waits_for_objects(shape: Shape) -> bool:
+    """Whether objects that are no nodes decide where it may go. A claim that is missing now can come."""
+    return shape.volumes is not None or bool(shape.claims)
+
+
+def _why(session: Session, job: Job, pending: Sequence[int], needed: int, room: int, tightest: int, open_to: BoolArray) -> str:
     """`tightest`: a task of the class with the fewest places, `open_to`: the nodes for it."""
     shape, request = session.task(tightest).shape, session.class_of(tightest).request - session.slack
     allocatable = session.snapshot.nodes.allocatable
@@ -105,7 +112,8 @@ def _why(session: Session, pending: Sequence[int], needed: int, room: int, tight
     if text := _absent_label(session, shape):
         return text
     if not open_to.any():
-        return "labels, affinity and taints leave it no node"
+        errors = job.fit_errors.get(tightest)
+        return errors.text(session.semantics).rstrip(".") if errors else "labels, affinity and taints leave it no node"
     most = allocatable[:, open_to].max(axis=1)
     for dim in (dim for dim in np.flatnonzero(request > most).tolist() if dim not in claimable):
         which = "largest node" if open_to.all() else "largest node that it may use"

@@ -17,8 +17,9 @@ from tests.worlds.live.cluster import GROUPS, NAMESPACES, QUEUES, World
 from navarch import manifests
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import Client
-from navarch.kube.errors import AlreadyExists
+from navarch.kube.errors import AlreadyExists, NotFound
 from navarch.kube.resources import CRDS, Resource
+from navarch.views.published_state import CONFIG_MAPS, StateAddress
 
 _numbers = itertools.count()
 
@@ -55,6 +56,7 @@ async def real_world(
     """A namespace of a real server, which is left as it was found."""
     made = World(kubeconfig, namespace, folder)
     try:
+        await forget_published_states(made.client)
         if serve is not None:
             await serve(made.client)
         await made.client.create(NAMESPACES, {"metadata": {"name": namespace}})
@@ -64,6 +66,13 @@ async def real_world(
             await made.clean()
         finally:
             await made.close()
+
+
+async def forget_published_states(client: Client) -> None:
+    """Take away what schedulers of earlier tests published. Clients would read it, and look only at pods of those schedulers."""
+    for found in (await client.list(CONFIG_MAPS, field_selector=f"metadata.name={StateAddress().name}")).items:
+        with contextlib.suppress(NotFound):
+            await client.delete(CONFIG_MAPS, StateAddress().name, namespace=found["metadata"]["namespace"])
 
 
 async def serve_volcano(client: Client) -> None:
