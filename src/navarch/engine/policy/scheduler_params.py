@@ -17,7 +17,7 @@ _ALL: tuple[Argument, ...] = (
     Argument("namespaceAsQueue", "bool", False, "a group that names no queue belongs to the queue of its namespace"),
     Argument("groupRequired", "bool", False, "pods with neither a group nor a disruption budget of their controller wait"),
     Argument("shardingMode", "str", "none", "whether this scheduler keeps to its shard's nodes", ("none", "hard", "soft")),
-    Argument("shardName", "str", "", "the NodeShard whose nodes are this scheduler's"),
+    Argument("shardName", "str", "volcano", "the NodeShard whose nodes are this scheduler's"),
     Argument("nodesInShard", "list", (), "the nodes of this scheduler's shard"),
     Argument("ignoredProvisioners", "list", (), "volumes of every provisioner are looked at", has_effect=False),
     Argument("percentageNodesToFind", "int", 100, _ALL_NODES, has_effect=False),
