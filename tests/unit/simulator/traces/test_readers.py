@@ -90,7 +90,7 @@ def test_json_lines_read_everything_that_a_job_can_say() -> None:
     [
         ('{"name": "a", "submit": 0, "pods": [{}], "start": 9, "end": 5}', "line 1 end: found 5.0, which is before start (9.0)"),
         ('{"name": "a", "submit": 0, "pods": [{}]}', "line 1 duration: found nothing, expected seconds, or start and end"),
-        ('{"name": "a", "submit": 0, "pods": [{"gpu": 1}], "duration": 1}', "pods[0].gpu: found a field without a meaning, expected one of count, gpus"),
+        ('{"name": "a", "submit": 0, "pods": [{"gpu": 1}], "duration": 1}', "pods[0].gpu: found a field without"),
         ('{"name": "a", "submit": 0, "pods": [{"gpus": 1.5}], "duration": 1}', "line 1 pods[0].gpus: found 1.5, expected whole"),
         ('{"name": "a", "submit": 0, "pods": [{"cpu": "x"}], "duration": 1}', "line 1 pods[0].cpu:"),
         ('{"name": "a", "submit": "soon", "pods": [{}], "duration": 1}', "line 1 submit: found 'soon', expected seconds or a time"),
