@@ -28,8 +28,8 @@ from navarch.ingest.pod_reader import PodReader, Sibling, queue_of, status_of
 from navarch.ingest.queues import Queues
 from navarch.ingest.unreadable_pods import UnreadablePods
 from navarch.model.cluster import Cluster
+from navarch.model.objects.bind_requests import BindRequestSpec
 from navarch.model.spec import (
-    BindRequestSpec,
     DisruptionBudgetSpec,
     JobSpec,
     NamespaceSpec,
