@@ -47,11 +47,11 @@ _PROCESS = ("goMemLimit", "goMemLimitRatio")
 _COPIED = ("queueDepthPerAction", "scenarioSearchBudgets")
 _SPEC = {*_PROCESS, *_COPIED, "args", "placementStrategy", "partitionLabelValue", "minRuntime", "kValue", "usageDBConfig"}
 _SPEC |= {"plugins", "actions"}
-_PARTS = {
+_PARTS: Mapping[str, tuple[str, ...]] = {
     "placementStrategy": ("gpu", "cpu"),
     "minRuntime": ("preemptMinRuntime", "reclaimMinRuntime"),
 }
-_OVERRIDES = {"plugins": ("enabled", "priority", "arguments"), "actions": ("enabled", "priority")}
+_OVERRIDES: Mapping[str, tuple[str, ...]] = {"plugins": ("enabled", "priority", "arguments"), "actions": ("enabled", "priority")}
 _GLOBAL = ("schedulerName", "nodePoolLabelKey", "queueLabelKey")
 _PROMETHEUS = ("enabled", "externalPrometheusUrl")
 _SCHEDULER_NAME = "kai-scheduler"
