@@ -164,7 +164,7 @@ def take_back(statement: Statement) -> None:
 def trials_leave_traces(session: Session) -> bool:
     """Whether a discarded trial may leave the books of shared GPUs changed."""
     devices, semantics = session.devices, session.semantics
-    return devices is not None and devices.any_shared and (semantics.moved_share_leaves_ghost or semantics.devices_are_counted)
+    return devices is not None and devices.any_shared and (semantics.moved_task_keeps_stale_share or semantics.devices_are_counted)
 
 
 def leaves_nothing(session: Session, victims: Sequence[Batch]) -> bool:
