@@ -7,6 +7,7 @@ its share (overused), or may not grow by this task (preemptive), does not reclai
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Reclaim(Action):
         names = {rows.queue_names[number] for number in admitted.tolist()} | jobs.keys()
         queues = LateQueueHeap(session, (session.queues[name] for name in names if name in session.queues))
         while (queue := queues.pop()) is not None:
-            self._for_queue(queue, jobs.get(queue.name, JobHeap(session)), lambda queue=queue: queues.push(queue))
+            self._for_queue(queue, jobs.get(queue.name, JobHeap(session)), partial(queues.push, queue))
 
     def _for_queue(self, queue: Queue, jobs: JobHeap, after_each: Callable[[], None] = lambda: None) -> None:
         """`after_each` is called after each of its jobs but the last."""
