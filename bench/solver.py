@@ -28,18 +28,9 @@ from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
+from navarch.model.objects.topologies import LevelSpec, TopologySpec
 from navarch.model.resources import requests_from
-from navarch.model.spec import (
-    JobSpec,
-    LevelSpec,
-    NodeSpec,
-    QueueShare,
-    QueueSpec,
-    Shape,
-    TaskSpec,
-    TopologyDemand,
-    TopologySpec,
-)
+from navarch.model.spec import JobSpec, NodeSpec, QueueShare, QueueSpec, Shape, TaskSpec, TopologyDemand
 from navarch.model.status import TaskStatus
 
 NODES, GPUS = 500, 8

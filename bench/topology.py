@@ -18,19 +18,9 @@ from bench.report import Figure, best_of, show
 from navarch.actions.allocate_domains import DomainSearch
 from navarch.engine.topology.hyper_nodes import tree_of_hyper_nodes
 from navarch.model.cluster import Cluster
+from navarch.model.objects.topologies import HyperNodeSpec, LevelSpec, MemberSpec, TopologySpec
 from navarch.model.resources import requests_from
-from navarch.model.spec import (
-    HyperNodeSpec,
-    LevelSpec,
-    MemberSpec,
-    NodeSpec,
-    QueueShare,
-    QueueSpec,
-    Shape,
-    SubGroupSpec,
-    TopologyDemand,
-    TopologySpec,
-)
+from navarch.model.spec import NodeSpec, QueueShare, QueueSpec, Shape, SubGroupSpec, TopologyDemand
 
 NODES, RACK, BLOCK, ZONE = 5_000, 25, 100, 1_000
 LEVELS = (("rack", RACK), ("block", BLOCK), ("zone", ZONE))

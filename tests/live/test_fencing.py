@@ -156,10 +156,10 @@ async def test_unsent_bindings_are_void_and_the_lease_is_handed_over(
     for i in range(20):
         await world.pod(f"single-{i}")
     async with world.scheduler(**PATIENT, shutdown_timeout=0.5) as scheduler:
-        scheduler.binder.outbox.room = 4
-        await world.eventually(lambda: asyncio.sleep(0, len(scheduler.binder.outbox)), lambda many: many >= 20)
+        scheduler.writers.binder.outbox.room = 4
+        await world.eventually(lambda: asyncio.sleep(0, len(scheduler.writers.binder.outbox)), lambda many: many >= 20)
         scheduler.stop()
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.binder.outbox.paused), bool)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.writers.binder.outbox.paused), bool)
         answer.set()
     assert await leader(world) == ""
     found = (await world.client.list(PODS, namespace="default")).items

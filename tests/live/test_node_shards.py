@@ -29,8 +29,8 @@ async def sharded(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         yield made
 
 
-def is_refused(pod: dict[str, Any]) -> bool:
-    return any(each["status"] == "False" for each in pod["status"].get("conditions") or ())
+def is_refused(pod: dict[str, Any], message: str = "") -> bool:
+    return any(each["status"] == "False" and message in each["message"] for each in pod["status"].get("conditions") or ())
 
 
 async def test_a_hard_shard_bounds_the_nodes_and_follows_its_object(sharded: World) -> None:
@@ -39,7 +39,6 @@ async def test_a_hard_shard_bounds_the_nodes_and_follows_its_object(sharded: Wor
     for node in ("n0", "n1"):
         await world.node(node, cpu="1")
     body = {"apiVersion": SHARDS.api_version, "kind": "NodeShard", "metadata": {"name": name}, "spec": {"nodesDesired": ["n1"]}}
-    await world.client.create(SHARDS, body)
     policy = {
         "compat": "volcano",
         "actions": "allocate",
@@ -51,6 +50,9 @@ async def test_a_hard_shard_bounds_the_nodes_and_follows_its_object(sharded: Wor
     try:
         async with world.scheduler(policy=str(file)):
             await world.pod("first")
+            missing = f"no node is in the shard of this scheduler: NodeShard {name} does not exist"
+            await world.eventually(lambda: world.get_pod("first"), lambda pod: is_refused(pod, missing))
+            await world.client.create(SHARDS, body)
             await history.until_bound(1, "first")
             await world.pod("second")
             await world.eventually(lambda: world.get_pod("second"), is_refused)

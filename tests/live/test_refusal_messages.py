@@ -77,7 +77,7 @@ async def test_a_pod_that_got_its_node_meanwhile_is_not_told_that_it_has_none(
         monkeypatch.setattr(scheduler.pool, "submit", submit)
         for write, done in held:
             submit(write, done)
-        await world.eventually(lambda: asyncio.sleep(0, len(scheduler.pod_statuses.outbox)), lambda left: left == 0)
+        await world.eventually(lambda: asyncio.sleep(0, len(scheduler.writers.pods.outbox)), lambda left: left == 0)
         told = conditions(await world.get_pod("large"))["PodScheduled"]
     assert told["status"] == "True", told
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.reference.numa import Cpu, Machine
 
 from navarch.model.cpu_sets import cpu_numbers
-from navarch.model.spec import CpuSpec, CpuTopologySpec
+from navarch.model.objects.numa import CpuSpec, CpuTopologySpec
 from navarch.plugins.volcano.numa_aware.alignment import numa_node
 from navarch.plugins.volcano.numa_aware.cpu_choice import CpuLayout
 

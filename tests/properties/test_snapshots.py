@@ -97,7 +97,16 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
                 out[f"{part}.{key}"] = each.tolist() if isinstance(each, np.ndarray) else each
     for name in ("resource_names", "shapes", "queues", "objects", "identities"):
         out[name] = getattr(snapshot, name)
-    return {name: value for name, value in out.items() if name not in ("nodes._row", "jobs.left_out")}
+    apart = ("nodes._row", "jobs.left_out", "nodes.opening", "tasks.opening")
+    return {name: value for name, value in out.items() if name not in apart}
+
+
+def _opening_is_kept(snapshot: Snapshot) -> None:
+    """The figures beside the columns that a session writes equal them, in arrays of their own."""
+    for part in (snapshot.tasks, snapshot.nodes):
+        assert part.opening is not None
+        for name, kept in part.opening.items():
+            assert np.array_equal(kept, getattr(part, name)) and not np.shares_memory(kept, getattr(part, name))
 
 
 @given(st.integers(0, 2**32))
@@ -121,6 +130,7 @@ def test_a_snapshot_made_of_the_last_one_is_the_same_as_a_new_one(seed: int) -> 
         other = fresh.snapshot(order)
         assert plain(last) == plain(other)
         _sums_are_right(last)
+        _opening_is_kept(last)
         out = [row for row, spec in enumerate(last.jobs.specs) if spec is not None and rng.random() < 0.2]
         for snapshot in (last, other):
             for row in out:

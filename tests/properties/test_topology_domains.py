@@ -14,18 +14,9 @@ from navarch.engine.record import CycleRecord
 from navarch.engine.topology.hyper_nodes import hyper_tree
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
+from navarch.model.objects.topologies import HyperNodeSpec, MemberSpec
 from navarch.model.resources import requests_from
-from navarch.model.spec import (
-    HyperNodeSpec,
-    JobSpec,
-    MemberSpec,
-    NodeSpec,
-    QueueSpec,
-    Shape,
-    SubGroupSpec,
-    TaskSpec,
-    TopologyDemand,
-)
+from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, Shape, SubGroupSpec, TaskSpec, TopologyDemand
 from navarch.model.status import TaskStatus
 
 PLUGINS = [{"plugins": [{"name": name} for name in ("priority", "gang", "binpack", "network-topology-aware")]}]

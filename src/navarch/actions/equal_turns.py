@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from navarch.actions.job_queues import Entry, JobHeap, Turns
@@ -73,7 +74,6 @@ class EqualTurns:
         self._pause = 1
         self._stays_first = False
         """Whether the key of the last job did not rise with its turn."""
-        self._runs = MixedRuns()
         self._unmixed = 0
         """Rounds until classes are mixed again, after runs that were not worth it."""
         self._pause_mixing = 1
@@ -86,6 +86,10 @@ class EqualTurns:
         self._traced = [each for each in session.plugins if type(each).undo_leaves_trace is not Plugin.undo_leaves_trace]
         limits: list[Any] = [*session.implementing(Allocatable)]
         self._mixed = all(plugin.turns_in_one_step for plugin in limits)
+
+    @cached_property
+    def _runs(self) -> MixedRuns:
+        return MixedRuns()
 
     def take(self, job: Job, others: JobHeap) -> bool:
         """Take turns of this job, the first of its queue, and of those behind it. False: nothing was done, and the job needs a plain

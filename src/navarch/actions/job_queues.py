@@ -145,9 +145,11 @@ class Turns:
 
 
 def admitted(session: Session, job: Job) -> bool:
-    """Whether the job passed enqueue. Without enqueue in the policy, every job has."""
+    """Whether the job passed enqueue. Without enqueue in the policy, the action that asks admits the job."""
     if job.phase in NOT_ADMITTED:
         if "enqueue" in session.policy.actions:
+            return False
+        if not session.semantics.every_action_admits and session.action != "allocate":
             return False
         job.phase = "Inqueue"
     return True

@@ -20,6 +20,7 @@ import numpy as np
 from navarch.engine.gangs.run_times import RunTimes
 from navarch.engine.job import Job
 from navarch.engine.never import never_starts
+from navarch.engine.placement.shards import NO_NODE_IN_SHARD
 from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import NEVER, Event, Reason, comes_first, dominant, with_next_step
@@ -126,7 +127,7 @@ def _reasons(session: Session, job: Job) -> list[Reason]:
         if session.status[task] != S.PENDING or text in seen:
             continue
         seen.add(text)
-        code = "Unschedulable" if errors.nodes else "Skipped"
+        code = "Unschedulable" if errors.nodes else NO_NODE_IN_SHARD if NO_NODE_IN_SHARD in errors.codes else "Skipped"
         reasons.append(Reason(code, f"{session.task(task).name}: {text}", errors.nodes, undone_by=errors.undone_by))
     return reasons + _gates(session, job)
 

@@ -64,6 +64,7 @@ _RANKS: Mapping[str, int] = {
             "NotEnoughPodsOfTask",
             "NotReady",
             "PluginFailed",
+            "NoNodeInShard",
         ),
         0,
     ),
@@ -130,6 +131,7 @@ _NEXT_STEPS: Mapping[str, str] = {
     "SearchCutShort": "wait: the search goes on in the next cycle",
     "InternalError": "tell an administrator: a rule of the scheduler failed on this job",
     "PluginFailed": "tell an administrator: a plugin of the scheduler fails",
+    "NoNodeInShard": "tell an administrator: the shard of the scheduler has no nodes",
     NEVER: "request less, change its node selector, or add nodes",
     "NoHyperNode": "relax its network topology, or wait until a domain has room",
 }

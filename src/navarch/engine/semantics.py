@@ -53,6 +53,9 @@ class Semantics:
         False, "one invalid queue makes the hierarchical capacity plugin refuse every admission, placement and reclaim"
     )
     ancestor_shares_are_live: bool = switch(True, "in a tree of queues, ancestors keep the share that they had when the cycle opened")
+    every_action_admits: bool = switch(
+        True, "in a policy without enqueue, allocate admits waiting groups; the actions before it pass over them"
+    )
     budgets_are_strict: bool = switch(
         True,
         "disruption budgets are counted again for each node, pods without labels are never victims under them, shuffle evicts "

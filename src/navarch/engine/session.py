@@ -233,7 +233,7 @@ class Session(PluginRunner):
     def unadmitted_without_pods(self) -> list[Job]:
         """Jobs that are not admitted and have no pods. There are few, because most jobs that are not admitted have pending pods."""
         marks = self.snapshot.jobs.marks
-        return [job for job in self.jobs_at(_set_rows(marks.unadmitted & ~marks.waiting)) if not job.tasks]
+        return [job for job in self.jobs_at(_set_rows(marks.unadmitted > marks.waiting)) if not job.tasks]
 
     def all_jobs(self) -> list[Job]:
         """Every job with a group and a queue, by key. The cost grows with all jobs: for close, small clusters and tests."""

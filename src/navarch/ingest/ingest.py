@@ -28,8 +28,8 @@ from navarch.ingest.pod_reader import PodReader, Sibling, queue_of, status_of
 from navarch.ingest.queues import Queues
 from navarch.ingest.unreadable_pods import UnreadablePods
 from navarch.model.cluster import Cluster
+from navarch.model.objects.bind_requests import BindRequestSpec
 from navarch.model.spec import (
-    BindRequestSpec,
     DisruptionBudgetSpec,
     JobSpec,
     NamespaceSpec,
@@ -291,7 +291,7 @@ class Ingest:
         """What a reader of `apis` made of an object; `version` is the object's resourceVersion."""
         match spec:
             case NodeSpec():
-                if self.settings.is_in_pool(spec.labels):
+                if self.settings.takes_node(spec.labels):
                     self._put_node(spec)
                 else:
                     self._remove_node(spec.name)

@@ -61,29 +61,16 @@ from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
-from navarch.live.prebind.binding_conditions import BindingConditions, binding_timeout
-from navarch.live.prebind.claim_access import ClaimAccess
-from navarch.live.prebind.device_claims import DeviceClaims
-from navarch.live.prebind.extended_resource_claims import ExtendedResourceClaims
-from navarch.live.prebind.extender_binds import ExtenderBinds
-from navarch.live.prebind.hooks import Hooks
-from navarch.live.prebind.preparation import Preparations
-from navarch.live.prebind.volumes import Volumes
+from navarch.live.prebind.steps import PrebindSteps
 from navarch.live.settings import RunOptions
 from navarch.live.usage.job_recorder import JobRecorder
 from navarch.live.usage.queue_usage import QueueUsage
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
 from navarch.live.writers.bind_requests import BindRequests, is_fraction
-from navarch.live.writers.binder import Binder
 from navarch.live.writers.events import Events, Regarding, pod_reference
-from navarch.live.writers.evictor import Evictor
-from navarch.live.writers.gang_marks import GangMarks
-from navarch.live.writers.group_status import GroupStatuses
-from navarch.live.writers.pod_status import PodStatuses
-from navarch.live.writers.queue_status import QueueStatuses
 from navarch.live.writers.resync import Resync
-from navarch.live.writers.writers import LiveWriters
+from navarch.live.writers.writers import make_writers
 from navarch.model.spec import TaskSpec
 from navarch.offline.plan import settings_for
 
@@ -128,7 +115,6 @@ class Scheduler:
         """The policy is a SchedulingShard of the cluster, which may change."""
         self.elector: Elector | None = None
         rng = random.Random(options.seed)
-        live = not options.dry_run
         self.client = Client(endpoint, rng=rng, may_write=self.may_write)
         # The lease has a client of its own, used in the second loop alone: holding the lease is what allows other writes, and it must
         # not wait behind them.
@@ -188,7 +174,7 @@ class Scheduler:
             self.cycles.run,
             period=options.period,
             settle=options.settle,
-            busy=lambda: len(self.binder.outbox) > BUSY_BINDINGS,
+            busy=lambda: len(self.writers.binder.outbox) > BUSY_BINDINGS,
         )
         self.events = Events(
             self.pool,
@@ -196,66 +182,44 @@ class Scheduler:
             scheduler_of=self._scheduler_of,
             instance=self.identity,
             clock=clock,
-            enabled=live,
+            enabled=not options.dry_run,
             count=counting(self.metrics.events),
         )
         self.invalid_objects = InvalidObjects(self.events, self.metrics)
         self.supervised = SupervisedTasks(self.metrics.task_failures, rng)
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 
-        self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
-        conditions = BindingConditions(self.cache, lambda: binding_timeout(self.policy_file.policy), clock)
-        claims = ClaimAccess(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"], conditions, clock)
-        self.device_claims = DeviceClaims(claims)
-        self.extended_resource_claims = ExtendedResourceClaims(claims)
-        self.extender_binds = ExtenderBinds(self.cache, self.cycles.conversations.extenders)
-        self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry, note_job)
-        self.preparations = Preparations(
-            (self.volumes, self.device_claims, self.extended_resource_claims, self.hooks, self.extender_binds),
-            lambda bind, why: self.core.bind_failed(bind, why, _now()),
-            self.core.gangs.is_starting,
+        self.steps = PrebindSteps(
+            self.client,
+            self.core,
+            self.policy_file,
+            self.cycles.conversations.extenders,
+            clock,
+            claim_resource=lambda: self.informers.resources["ResourceClaim"],
+            volume_timeout=options.volume_timeout,
+            note_job=note_job,
         )
+        self.preparations = self.steps.preparations
         self.bind_requests = BindRequests(
             self.client,
             self.cache,
             lambda: self.informers.serves(REQUESTS),
-            enabled=options.bind_requests and live,
-            devices=lambda uid: {**self.device_claims.for_request(uid), **self.extended_resource_claims.for_request(uid)},
+            enabled=options.bind_requests and not options.dry_run,
+            devices=self.steps.for_request,
         )
         self.resync = Resync(self.client, self.core, rng)
-        self.binder = Binder(
-            self.pool,
+        self.writers = make_writers(
+            options,
             self.core,
-            self.resync,
+            self.client,
+            self.pool,
+            self.events,
+            self.metrics,
+            clock,
+            resync=self.resync,
             prepare=self.preparations.before,
             requests=self.bind_requests,
-            label_gpus=options.gpu_sharing == "annotations",
-        )
-        self.evictor = Evictor(
-            self.pool,
-            self.cache,
-            self.assumed,
-            self.events,
-            clock,
             evictions=lambda: self.policy_file.policy.evictions,
-            rate=options.eviction_rate,
-            timeout=options.eviction_timeout,
-            count=counting(self.metrics.evictions),
-        )
-        count = counting(self.metrics.status_writes)
-        self.pod_statuses = PodStatuses(self.pool, self.cache, self.events, clock, enabled=live, count=count)
-        self.group_statuses = GroupStatuses(
-            self.pool, self.client, self.cache, self.assumed, self.events, clock, enabled=live, count=count
-        )
-        self.queue_statuses = QueueStatuses(self.pool, self.cache, enabled=live, count=count)
-        self.writers = LiveWriters(
-            self.cache,
-            self.binder,
-            self.evictor,
-            self.pod_statuses,
-            self.group_statuses,
-            self.queue_statuses,
-            GangMarks(self.pool, clock),
         )
         report = options.report
         self.report = None if report is None else DryRunReport(report, options.scheduler_names, self.policy_file.policy.source)
@@ -322,9 +286,7 @@ class Scheduler:
                 self.report.write(self.dry_run, self.clock())
             if self.job_recorder is not None:
                 await self.job_recorder.close()
-            await self.preparations.close()
-            await self.device_claims.close()
-            await self.hooks.close()
+            await self.steps.close()
             await self.pool.close()
             await self.client.close()
             await self._second_loop.run(self.lease_client.close)
@@ -424,7 +386,7 @@ class Scheduler:
                 log.warning("%d writes were not finished in time", self.writers.busy())
                 self.writers.pause()
                 await self.pool.drain(DRAIN_TIMEOUT)
-            if self.elector is not None and (self.binder.outbox.inside or self.evictor.on_the_wire):
+            if self.elector is not None and (self.writers.binder.outbox.inside or self.writers.evictor.on_the_wire):
                 self.elector.keep()
         self.writers.pause()
 
@@ -445,14 +407,14 @@ class Scheduler:
             case StartCycle():
                 self.loop.trigger()
             case CheckVolumes():
-                self.volumes.look()
+                self.steps.volumes.look()
             case EndBind():
                 self._end_bind(instruction)
             case AbandonPreparation(job=job, reason=reason):
                 self.metrics.gangs_released.inc()
                 self.preparations.give_up(job, reason)
             case ReleaseClaim(namespace=namespace, name=name, uid=uid) if self.dry_run is None:
-                self.device_claims.release(namespace, name, uid)
+                self.steps.device_claims.release(namespace, name, uid)
             case _ if self.dry_run is None:
                 self.writers.carry_out(instruction)
 
@@ -499,7 +461,7 @@ class Scheduler:
         while True:
             await asyncio.sleep(FLUSH_INTERVAL)
             self.writers.flush(_now(), self.supervised.contained)
-            if self.cycles.backlog_left and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
+            if self.cycles.backlog_left and len(self.writers.binder.outbox) < MAX_BINDINGS_AHEAD:
                 self.loop.trigger()
 
     def read_settings(self) -> Settings:

@@ -352,11 +352,12 @@ class Cluster:
         nodes = NodeColumns(
             names=names,
             specs=self._nodes_in(order, node_order),
-            allocatable=figures["allocatable"],
-            used=figures["used"],
-            releasing=figures["releasing"],
-            scoring=figures["scoring"],
+            allocatable=figures["allocatable"].copy(),
+            used=figures["used"].copy(),
+            releasing=figures["releasing"].copy(),
+            scoring=figures["scoring"].copy(),
             version=(self.nodes.version, node_order),
+            opening=figures,
         )
         return Snapshot(
             resource_names=tuple(self.space.names),

@@ -1,7 +1,7 @@
 """One cycle's isolated view of the cluster: columns of its own and immutable specs it shares.
 
-Columns that a session changes (status and node of tasks, figures of nodes) are writable. The others are read only: they are
-reused for the next snapshot and updated by changed rows (`tables/incremental_copy.py`).
+Columns that a session changes (status and node of tasks, figures of nodes) are writable copies of `opening`. The others are read
+only. Both are reused for the next snapshot and updated by changed rows (`tables/incremental_copy.py`).
 
 Node rows are dense and in the cycle's node order, so that the first best row is the tie-break. Task and job rows keep the
 cluster's numbers; dead rows are marked (`TaskColumns.alive`, a job spec of None).
@@ -39,6 +39,8 @@ class NodeColumns:
     scoring: IntArray
     version: Hashable
     """Equal versions mean equal rows, labels, taints and everything else that static node functions read."""
+    opening: Mapping[str, IntArray] | None = None
+    """The figures before the first session wrote them, by the name of their column; None: no copy of them is kept."""
     _row: dict[str, int] | None = field(default=None)
 
     def __len__(self) -> int:
@@ -68,6 +70,8 @@ class TaskColumns:
     nominated: BoolArray
     in_part: BoolArray
     index: IntArray
+    opening: Mapping[str, RowArray | StatusArray] | None = None
+    """As in `NodeColumns`: `status` and `node` before the first session wrote them."""
 
     def spec(self, row: int) -> TaskSpec:
         spec = self.specs[row]

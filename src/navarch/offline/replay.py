@@ -14,10 +14,8 @@ Rows get the numbers that they had, so the same policy gives the same decisions,
 from __future__ import annotations
 
 import gzip
-import importlib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +30,10 @@ from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
+from navarch.model.node_load import NodeLoad
+from navarch.model.objects.bind_requests import BindRequestSpec
+from navarch.model.objects.numa import CpuTopologySpec, NodeNumaSpec
+from navarch.model.objects.topologies import HyperNodeSpec, TopologySpec
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import (
     DisruptionBudgetSpec,
@@ -76,7 +78,7 @@ class JobLine(msgspec.Struct, array_like=True):
 
 
 class ObjectLine(msgspec.Struct, array_like=True):
-    """`type` is the place of the value's class; empty: a plain mapping."""
+    """`type` is the name of the value's class, after its module in files of older versions; empty: a plain value."""
 
     kind: str
     namespace: str
@@ -284,31 +286,28 @@ def _restore_tasks(cluster: Cluster, recording: Recording) -> None:
         cluster.remove_task(uid)
 
 
+_VALUE_CLASSES = (BindRequestSpec, CpuTopologySpec, HyperNodeSpec, NodeLoad, NodeNumaSpec, TopologySpec)
+"""Classes of objects that the model keeps as values. All other objects are plain: decoded manifests, texts and numbers."""
+_CLASS_OF = {kind.__name__: kind for kind in _VALUE_CLASSES}
+
+
 def _objects(snapshot: Snapshot, more_annotations: Sequence[str]) -> list[ObjectLine]:
     lines = []
     for kind, values in sorted(snapshot.objects.items()):
         for (namespace, name), value in sorted(values.items(), key=lambda item: item[0]):
-            place = ""
-            if is_dataclass(value) or isinstance(value, msgspec.Struct):
-                place = f"{type(value).__module__}:{type(value).__qualname__}"
-            elif isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
+            if isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
                 value = _discreet_object(value, more_annotations)
-            lines.append(ObjectLine(kind, namespace, name, place, msgspec.Raw(_encode(value))))
+            type_name = type(value).__name__ if isinstance(value, _VALUE_CLASSES) else ""
+            lines.append(ObjectLine(kind, namespace, name, type_name, msgspec.Raw(_encode(value))))
     return lines
 
 
 def _value(line: ObjectLine) -> Any:
     if not line.type:
         return msgspec.json.decode(line.value)
-    module, _, name = line.type.partition(":")
-    if not module.startswith("navarch."):
-        raise RecordingError(f"{line.kind} {line.namespace}/{line.name}: expected a class of Navarch's, found {line.type!r}")
-    try:
-        kind = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        raise RecordingError(
-            f"{line.kind} {line.namespace}/{line.name}: this Navarch has no {line.type!r}, another recorded it"
-        ) from None
+    kind = _CLASS_OF.get(line.type.rpartition(":")[2])
+    if kind is None:
+        raise RecordingError(f"{line.kind} {line.namespace}/{line.name}: this Navarch has no {line.type!r}, another recorded it")
     return msgspec.json.decode(line.value, type=kind)
 
 

@@ -14,12 +14,12 @@ from navarch.apis.kai.podgroups import devices_of, gpu_groups_of, hints_of
 from navarch.apis.registry import KINDS
 from navarch.ingest.groups import completed
 from navarch.ingest.pod_reader import PodReader
+from navarch.model.objects.bind_requests import BindRequestSpec
+from navarch.model.objects.numa import NodeNumaSpec
+from navarch.model.objects.topologies import LevelSpec, TopologySpec
 from navarch.model.spec import (
-    BindRequestSpec,
     DeviceRequest,
     JobSpec,
-    LevelSpec,
-    NodeNumaSpec,
     ObjectSpec,
     PriorityClassSpec,
     QueueShare,
@@ -27,7 +27,6 @@ from navarch.model.spec import (
     Requests,
     SubGroupSpec,
     TopologyDemand,
-    TopologySpec,
 )
 from navarch.model.status import TaskStatus
 

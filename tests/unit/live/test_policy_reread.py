@@ -22,7 +22,7 @@ async def test_nothing_is_bound_meanwhile_and_only_by_the_leader_afterwards(lead
         monkeypatch.setattr(scheduler.informers, "read_again", may_read.wait)
         rereading = asyncio.create_task(scheduler.periodic_tasks.reread(scheduler.read_settings()))
         await asyncio.sleep(0)
-        scheduler.binder.outbox.put(lambda: (Write("POST", "/binding", b"{}"), ignore))
+        scheduler.writers.binder.outbox.put(lambda: (Write("POST", "/binding", b"{}"), ignore))
         assert (scheduler.rereading, sent_by(scheduler).writes) == (True, [])
         may_read.set()
         await rereading

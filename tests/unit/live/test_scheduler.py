@@ -197,7 +197,7 @@ async def test_a_pool_that_is_named_on_the_command_line_is_ours() -> None:
 def on_the_wire(scheduler: Scheduler) -> Callable[[], None]:
     """A binding that was sent; what is given back answers it."""
     done: Done = lambda outcome: None  # noqa: E731
-    scheduler.binder.outbox.put(lambda: (Write("POST", "/binding", b"{}"), done))
+    scheduler.writers.binder.outbox.put(lambda: (Write("POST", "/binding", b"{}"), done))
     return sent_by(scheduler).end
 
 
@@ -210,7 +210,7 @@ async def test_writes_are_finished_before_the_lease_is_given_back() -> None:
         answer()
         await finishing
         assert asyncio.get_running_loop().time() < 6.0
-        assert (lease.kept, scheduler.binder.outbox.paused) == (False, True)
+        assert (lease.kept, scheduler.writers.binder.outbox.paused) == (False, True)
 
 
 async def test_a_binding_without_an_answer_leaves_the_lease_to_run_out() -> None:
@@ -218,7 +218,7 @@ async def test_a_binding_without_an_answer_leaves_the_lease_to_run_out() -> None
         lease, _ = elected(scheduler), on_the_wire(scheduler)
         await scheduler.finish_writes()
         assert asyncio.get_running_loop().time() >= 20.0
-        assert (lease.kept, scheduler.binder.outbox.paused) == (True, True)
+        assert (lease.kept, scheduler.writers.binder.outbox.paused) == (True, True)
 
 
 @pytest.mark.parametrize("already", [True, False])
@@ -231,7 +231,7 @@ async def test_after_a_lost_lease_nothing_is_awaited_or_sent(already: bool) -> N
         lease.leading = False
         await finishing
         assert asyncio.get_running_loop().time() < 3.0
-        assert scheduler.binder.outbox.paused
+        assert scheduler.writers.binder.outbox.paused
 
 
 # Beside the cycles.
@@ -244,8 +244,8 @@ async def test_a_status_that_cannot_be_made_does_not_keep_the_others(caplog: pyt
         def failing_flush(now: float) -> None:
             raise RuntimeError("an object nobody expected")
 
-        cast(Any, scheduler.pod_statuses).flush = failing_flush
-        cast(Any, scheduler.group_statuses).flush = flushed.append
+        cast(Any, scheduler.writers.pods).flush = failing_flush
+        cast(Any, scheduler.writers.groups).flush = flushed.append
         flushing = asyncio.create_task(scheduler.flush_statuses())
         await asyncio.sleep(FLUSH_INTERVAL * 3.5)
         flushing.cancel()
@@ -293,17 +293,17 @@ async def test_a_scheduler_whose_tasks_raise_runs_on_until_it_is_stopped(monkeyp
 async def test_the_rest_of_a_backlog_is_taken_up_when_the_bindings_before_it_are_on_their_way() -> None:
     async with scheduling() as scheduler:
         hurried: list[int] = []
-        cast(Any, scheduler.loop).trigger = lambda: hurried.append(len(scheduler.binder.outbox))
+        cast(Any, scheduler.loop).trigger = lambda: hurried.append(len(scheduler.writers.binder.outbox))
         flushing = asyncio.create_task(scheduler.flush_statuses())
         await asyncio.sleep(FLUSH_INTERVAL * 1.5)
         assert hurried == [], "there is no more"
         scheduler.cycles.backlog_left = True
-        scheduler.binder.outbox.pause()
+        scheduler.writers.binder.outbox.pause()
         for _ in range(MAX_BINDINGS_AHEAD):
-            scheduler.binder.outbox.put(lambda: None)
+            scheduler.writers.binder.outbox.put(lambda: None)
         await asyncio.sleep(FLUSH_INTERVAL)
         assert hurried == [], "the API server has enough to do"
-        scheduler.binder.outbox.resume()
+        scheduler.writers.binder.outbox.resume()
         await asyncio.sleep(FLUSH_INTERVAL)
         assert hurried == [0]
         flushing.cancel()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 from tests.worlds.live_core.themes import Theme
 
-from navarch.model.spec import HyperNodeSpec, LevelSpec, MemberSpec, ObjectSpec, TopologyDemand, TopologySpec
+from navarch.model.objects.topologies import HyperNodeSpec, LevelSpec, MemberSpec, TopologySpec
+from navarch.model.spec import ObjectSpec, TopologyDemand
 
 if TYPE_CHECKING:
     from tests.worlds.live_core.history import Kind

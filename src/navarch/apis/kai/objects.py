@@ -15,18 +15,12 @@ from msgspec.structs import replace
 from navarch.apis.core.objects import KubeObject, Part, Quantity
 from navarch.apis.dialect import Kind, Settings
 from navarch.apis.errors import ObjectError
+from navarch.model.objects.bind_requests import BindRequestSpec
+from navarch.model.objects.numa import NodeNumaSpec, NumaZoneSpec
+from navarch.model.objects.topologies import LevelSpec, TopologySpec
 from navarch.model.quantity import QuantityError
 from navarch.model.resources import format_amount, parse_amount
-from navarch.model.spec import (
-    BindRequestSpec,
-    LevelSpec,
-    NodeNumaSpec,
-    NumaZoneSpec,
-    ObjectSpec,
-    Requests,
-    TaskSpec,
-    TopologySpec,
-)
+from navarch.model.spec import ObjectSpec, Requests, TaskSpec
 from navarch.model.status import TaskStatus
 
 HOSTNAME: Final = "kubernetes.io/hostname"

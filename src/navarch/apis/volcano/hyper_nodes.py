@@ -8,9 +8,10 @@ from navarch.apis.core.objects import Int32, KubeObject, LabelSelectorPart, Part
 from navarch.apis.core.selection import label_selector
 from navarch.apis.dialect import Kind, Settings
 from navarch.apis.errors import ObjectError
+from navarch.model.objects.topologies import HyperNodeSpec, MemberSpec
 from navarch.model.patterns import PatternError, compile_pattern
 from navarch.model.selectors import label_selector_errors
-from navarch.model.spec import HyperNodeSpec, MemberSpec, ObjectSpec
+from navarch.model.spec import ObjectSpec
 
 VERSIONS: Final = ("topology.volcano.sh/v1alpha1",)
 

@@ -12,7 +12,8 @@ from navarch.apis.core.objects import Int32, KubeObject, Part, ResourceList
 from navarch.apis.dialect import Kind, Settings
 from navarch.apis.errors import ObjectError
 from navarch.model.cpu_sets import MOST_CPUS, read_cpu_list
-from navarch.model.spec import CpuSpec, CpuTopologySpec, ObjectSpec
+from navarch.model.objects.numa import CpuSpec, CpuTopologySpec
+from navarch.model.spec import ObjectSpec
 
 VERSIONS: Final = ("nodeinfo.volcano.sh/v1alpha1",)
 KIND: Final = "Numatopology"

@@ -38,7 +38,7 @@ class LeftOutNodes:
         )
         moved = np.full(len(before) + 1, -1, dtype=tasks.node.dtype)  # the last entry is for tasks without a node, whose row is -1
         moved[kept] = np.arange(len(kept))
-        tasks.node = moved[tasks.node]
+        tasks.node, tasks.opening = moved[tasks.node], None
 
     def restore(self) -> None:
         if self.names:

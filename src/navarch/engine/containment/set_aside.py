@@ -1,26 +1,20 @@
 """Takes jobs out of a snapshot as if they did not exist, puts the snapshot back as it was when the cycle opened, and restores both.
 
-A session writes into a few columns of its snapshot. They are copied before the first statement, so that a cycle that failed can
-start again from the same figures; a cycle that tries nothing copies nothing.
+A session writes into a few columns of its snapshot. A cycle that failed starts again from the figures that the snapshot keeps beside
+them (`opening`); they are copied where it keeps none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from navarch.model.snapshot import Snapshot
+from navarch.model.snapshot import NodeColumns, Snapshot, TaskColumns
 from navarch.model.status import ON_NODE, TaskStatus
 
-_WRITTEN = (
-    ("tasks", "status"),
-    ("tasks", "node"),
-    ("nodes", "used"),
-    ("nodes", "releasing"),
-    ("nodes", "scoring"),
-    ("nodes", "allocatable"),
-)
+_WRITTEN = {TaskColumns: ("status", "node"), NodeColumns: ("used", "releasing", "scoring", "allocatable")}
 _HIDING = (
     ("tasks", "alive"),
     ("jobs", "counts"),
@@ -38,18 +32,21 @@ class OpeningFigures:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._kept: list[tuple[Any, str, Any]] | None = None
+        self._kept: list[tuple[TaskColumns | NodeColumns, Mapping[str, Any]]] | None = None
 
     def keep(self) -> None:
-        """To be called before the first write; about 0.2 ms at 5,000 nodes and 150,000 pods."""
+        """To be called before the first write. The figures that the snapshot keeps are those of its first cycle alone."""
         if self._kept is None:
-            parts = ((getattr(self._snapshot, part), name) for part, name in _WRITTEN)
-            self._kept = [(part, name, getattr(part, name).copy()) for part, name in parts]
+            self._kept = []
+            for part in (self._snapshot.tasks, self._snapshot.nodes):
+                opening, part.opening = part.opening, None
+                self._kept.append((part, opening or {name: getattr(part, name).copy() for name in _WRITTEN[type(part)]}))
 
     def put_back(self) -> None:
         """The next session keeps them anew: a node may be left out meanwhile, and the columns are others."""
-        for part, name, values in self._kept or ():
-            getattr(part, name)[...] = values
+        for part, kept in self._kept or ():
+            for name, values in kept.items():
+                getattr(part, name)[...] = values
         self._kept = None
 
 

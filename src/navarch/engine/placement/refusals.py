@@ -11,16 +11,23 @@ import numpy as np
 
 from navarch.engine.node_functions import Refusal
 from navarch.engine.placement.fit_errors import ROOM, FitErrors
+from navarch.engine.placement.shards import NO_NODE_IN_SHARD
+from navarch.engine.reasons import Event
 from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.resources import CPU, MEMORY, BoolArray
 
 if TYPE_CHECKING:
     from navarch.engine.placement.class_view import ClassView
+    from navarch.engine.session import Session
 
 
 def count_refusals(view: ClassView, *, resources: bool, within: BoolArray | None) -> FitErrors:
-    """`resources`: lacking resources count too. `within`: the nodes that count; None: all."""
+    """`resources`: lacking resources count too. `within`: the nodes that count; None: all. None outside of a hard shard counts."""
     session, task = view.session, view.task
+    if session.shard is not None and session.shard_is_hard:
+        within = session.shard if within is None else within & session.shard
+        if session.shard_problems:
+            return _no_shard(session)
     open_ = np.ones(len(session.nodes), dtype=bool) if within is None else within.copy()
     unresolvable = np.zeros(len(session.nodes), dtype=bool)
     counts: dict[str, int] = {}
@@ -30,7 +37,7 @@ def count_refusals(view: ClassView, *, resources: bool, within: BoolArray | None
     if resources:
         short = _insufficient(view)
         asked = open_
-        if session.semantics.refusals_tell_all and not session.shard_is_hard:
+        if session.semantics.refusals_tell_all:
             asked = open_ & view.static  # free resources do not help a node that labels or taints exclude
         for refusal in short:
             _count(refusal, asked, counts, codes, unresolvable)
@@ -50,6 +57,12 @@ def count_refusals(view: ClassView, *, resources: bool, within: BoolArray | None
     if within is not None:
         refused &= within
     return FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes), undone_by=tuple(undone_by))
+
+
+def _no_shard(session: Session) -> FitErrors:
+    nowhere = np.ones(len(session.nodes), dtype=bool)
+    text, undone_by = ". ".join(session.shard_problems), (Event.NODE_ADDED, Event.NODE_CHANGED)
+    return FitErrors(0, unresolvable=nowhere, codes=(NO_NODE_IN_SHARD,), message=text, undone_by=undone_by)
 
 
 def _count(refusal: Refusal, open_: BoolArray, counts: dict[str, int], codes: dict[str, None], unresolvable: BoolArray) -> bool:

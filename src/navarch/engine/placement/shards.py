@@ -13,22 +13,34 @@ from navarch.engine.policy.values import Policy
 from navarch.model.snapshot import Snapshot
 
 NODE_SHARD = "NodeShard"
+NO_NODE_IN_SHARD = "NoNodeInShard"
+"""The code of a refusal by a hard shard without nodes."""
 
 
 def shard_nodes(snapshot: Snapshot, policy: Policy) -> tuple[set[str], list[str]]:
-    """Names of our nodes, and what is wrong with the shard."""
+    """Names of our nodes, and what is wrong with a shard without nodes."""
     listed = policy.param("nodesInShard")
     own = set(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else set()
     name = str(policy.param("shardName"))
-    if not name:
-        return own, [] if own else ["shardingMode is set, but neither shardName nor nodesInShard: no node is in the shard"]
     shards: Mapping[Any, Mapping[str, Any]] = snapshot.objects.get(NODE_SHARD, {})
     found = shards.get(("", name))
+    wanted, others = set[str](), set[str]()
+    if found is not None:
+        wanted = set(_names(found, "spec", "nodesDesired"))
+        others = {node for (_, other), shard in shards.items() if other != name for node in _names(shard, "status", "nodesInUse")}
+    here = set(snapshot.nodes.names)
+    nodes = (own | (wanted - others)) & here
+    if nodes:
+        return nodes, []
     if found is None:
-        return own, [] if own else [f"NodeShard {name} does not exist: no node is in the shard"]
-    wanted = set(_names(found, "spec", "nodesDesired"))
-    others = {node for (_, other), shard in shards.items() if other != name for node in _names(shard, "status", "nodesInUse")}
-    return own | (wanted - others), []
+        why = f"NodeShard {name} does not exist"
+    elif not wanted:
+        why = f"NodeShard {name} wants no nodes (spec.nodesDesired)"
+    elif wanted & here:
+        why = f"other shards still use the nodes of NodeShard {name}"
+    else:
+        why = f"the nodes of NodeShard {name} do not exist"
+    return nodes, [f"no node is in the shard of this scheduler: {why}"]
 
 
 def _names(shard: Mapping[str, Any], part: str, field: str) -> list[str]:

@@ -28,6 +28,7 @@ COMPAT: Mapping[str, Semantics] = {
         bad_queue_disables_capacity=True,
         ancestor_shares_are_live=False,
         reclaim_minds_every_resource=False,
+        every_action_admits=False,
         budgets_are_strict=False,
         windows_cross_midnight=False,
         unnamed_root_capability_is_unlimited=False,

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from navarch.engine.topology.domains import NOWHERE, DomainTree, kept_tree, tree_of
+from navarch.model.objects.topologies import HyperNodeSpec
 from navarch.model.patterns import compile_pattern
 from navarch.model.selectors import selector_matches
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import HyperNodeSpec, NodeSpec, TopologyDemand
+from navarch.model.spec import NodeSpec, TopologyDemand
 
 TOP = "<cluster-top-hypernode>"
 

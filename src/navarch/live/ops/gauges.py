@@ -49,10 +49,10 @@ class Gauges:
 
     def _waiting_writes(self) -> dict[str, float]:
         scheduler = self._scheduler
-        statuses = (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses)
+        statuses = (scheduler.writers.pods, scheduler.writers.groups, scheduler.writers.queues)
         return {
-            "binding": len(scheduler.binder.outbox),
-            "eviction": len(scheduler.evictor),
+            "binding": len(scheduler.writers.binder.outbox),
+            "eviction": len(scheduler.writers.evictor),
             "status": sum(len(each.outbox) for each in statuses),
             "event": len(scheduler.events.outbox),
         }

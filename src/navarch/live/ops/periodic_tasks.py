@@ -30,7 +30,7 @@ PERIOD = 1.0
 class PeriodicTasks:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._absent_jobs = AbsentJobs(scheduler.cache, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)
+        self._absent_jobs = AbsentJobs(scheduler.cache, scheduler.writers.pods, scheduler.writers.groups, scheduler.clock)
         self._queue_task: asyncio.Task[bool] | None = None
         self._next_report = 0.0
         self._next_shard = 0.0
@@ -139,7 +139,7 @@ class PeriodicTasks:
         meanwhile either: whether a pod is for KAI's binder is known only after its group was read."""
         scheduler = self._scheduler
         scheduler.rereading = True
-        scheduler.binder.outbox.pause()
+        scheduler.writers.binder.outbox.pause()
         while scheduler.rereading:
             scheduler.cache.configure(settings)
             try:
@@ -149,7 +149,7 @@ class PeriodicTasks:
                 log.warning("the cluster could not be read again for the new policy: %s", error)
                 await asyncio.sleep(PERIOD)
         if scheduler.leading:
-            scheduler.binder.outbox.resume()
+            scheduler.writers.binder.outbox.resume()
 
     def _check_default_queue(self) -> None:
         scheduler = self._scheduler

@@ -21,7 +21,8 @@ from navarch.kube.resources import Resource
 from navarch.kube.write.pool import Priority, Write
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.model.spec import BindRequestSpec, TaskSpec
+from navarch.model.objects.bind_requests import BindRequestSpec
+from navarch.model.spec import TaskSpec
 
 log = logging.getLogger(__name__)
 

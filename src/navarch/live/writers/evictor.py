@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 REASON = "PreemptionByScheduler"
 STALE_GANGS = "stalegangeviction"
 """The action that evicts what is left of a broken gang; users look for its event by KAI's name."""
+KAI = "kai"
+"""The dialect of groups whose readers look for KAI's annotations on the event."""
 SCHEDULE = "schedule"
 """The action that preempts by kube-scheduler's rules; users look for its event by kube-scheduler's name."""
 _ACTIVE = [int(TaskStatus.BINDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNING), int(TaskStatus.RELEASING)]
@@ -138,10 +140,7 @@ class Evictor:
         self._events.emit(pod_reference(task.namespace, task.name, eviction.uid), *said, note)
         group = self._cache.group(eviction.job)
         if group is not None:
-            gainer, _, name = shown_key(eviction.for_).partition("/")
-            annotations = {"num-evicted-pods": str(eviction.together), "evictor-action-type": eviction.action}
-            if eviction.for_:
-                annotations |= {"evictor-pod-group-namespace": gainer, "evictor-pod-group-name": name}
+            annotations = _kai_annotations(eviction) if group.dialect == KAI else None
             about = Regarding("PodGroup", group.namespace, group.name, group.uid, group.api_version)
             self._events.emit(
                 about, "Normal", "Evict", "Evicting", f"Pod {task.namespace}/{task.name}: {note}", annotations=annotations
@@ -276,3 +275,12 @@ class Evictor:
         self._events.emit(pod_reference(task.namespace, task.name, task.uid), "Warning", "EvictionGivenUp", "Evicting", why)
         if marked:
             self._pool.submit(self._condition(task, "False", "EvictionGivenUp", why), lambda outcome: None)
+
+
+def _kai_annotations(eviction: Eviction) -> dict[str, str]:
+    """How many pods go together, by which action, and for which group."""
+    found = {"num-evicted-pods": str(eviction.together), "evictor-action-type": eviction.action}
+    if eviction.for_:
+        namespace, _, name = shown_key(eviction.for_).partition("/")
+        found |= {"evictor-pod-group-namespace": namespace, "evictor-pod-group-name": name}
+    return found

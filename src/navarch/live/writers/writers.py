@@ -1,4 +1,4 @@
-"""Every writer, and which of them carries out which instruction of the core."""
+"""Every writer, how they are made, and which of them carries out which instruction of the core."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import Struct
 
+from navarch.engine.policy.values import Evictions
+from navarch.kube.client import Client
+from navarch.kube.write.pool import WritePool
+from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.core import LiveCore
 from navarch.live.instructions import (
     AbandonEviction,
     BindPod,
@@ -21,7 +26,11 @@ from navarch.live.instructions import (
     WriteRefusal,
     WriteRefusals,
 )
-from navarch.live.writers.binder import Binder
+from navarch.live.ops.metrics import Metrics, counting
+from navarch.live.settings import RunOptions
+from navarch.live.writers.bind_requests import BindRequests
+from navarch.live.writers.binder import Asking, Binder
+from navarch.live.writers.events import Events
 from navarch.live.writers.evictor import Evictor
 from navarch.live.writers.gang_marks import GangMarks
 from navarch.live.writers.group_bodies import NOT_READY
@@ -109,6 +118,43 @@ class LiveWriters(Struct):
         """Send again."""
         for outbox in self._outboxes():
             outbox.resume()
+
+
+def make_writers(
+    options: RunOptions,
+    core: LiveCore,
+    client: Client,
+    pool: WritePool,
+    events: Events,
+    metrics: Metrics,
+    clock: Callable[[], float],
+    *,
+    resync: Asking,
+    prepare: Callable[[AssumedBind, Callable[[], None]], None],
+    requests: BindRequests,
+    evictions: Callable[[], Evictions],
+) -> LiveWriters:
+    """The writers of a scheduler. `evictions()` says how the policy in force removes a victim. For the others see the writers."""
+    cache, live, count = core.cache, not options.dry_run, counting(metrics.status_writes)
+    return LiveWriters(
+        cache,
+        Binder(pool, core, resync, prepare=prepare, requests=requests, label_gpus=options.gpu_sharing == "annotations"),
+        Evictor(
+            pool,
+            cache,
+            core.assumed,
+            events,
+            clock,
+            evictions=evictions,
+            rate=options.eviction_rate,
+            timeout=options.eviction_timeout,
+            count=counting(metrics.evictions),
+        ),
+        PodStatuses(pool, cache, events, clock, enabled=live, count=count),
+        GroupStatuses(pool, client, cache, core.assumed, events, clock, enabled=live, count=count),
+        QueueStatuses(pool, cache, enabled=live, count=count),
+        GangMarks(pool, clock),
+    )
 
 
 def _now() -> float:

@@ -128,8 +128,8 @@ class SnapshotColumns:
         """The snapshot's node row of each task, in that order."""
 
     def of_nodes(self, table: NodeTable, order: Touched, node_rows: RowArray, size: int) -> dict[str, IntArray]:
-        """Figures of nodes in this order, of the first `size` resources, in arrays that a session may write. `node_rows`: the
-        snapshot's row of each of the table's nodes, -1 for none. The same array means the same order."""
+        """Figures of nodes in this order, of the first `size` resources. `node_rows`: the snapshot's row of each of the table's nodes,
+        -1 for none. The same array means the same order."""
         touched = table.touched
         if self._node_rows is not node_rows or self._nodes["used"].shape[0] != size or len(touched) * MANY > len(order):
             self._nodes = {name: getattr(table, name)[:size].take(order, axis=1) for name in ("allocatable", "used", "releasing")}
@@ -149,7 +149,7 @@ class SnapshotColumns:
                         for name, copy in self._nodes.items():
                             copy[:, place] = getattr(table, name)[: len(copy), row]
         touched.clear()
-        return {name: copy.copy() for name, copy in self._nodes.items()}
+        return self._nodes
 
     def of_tasks(self, table: TaskTable, node_rows: RowArray) -> TaskColumns:
         """`node_rows`: the snapshot's row of each of the table's nodes; the last is for tasks without one (-1). Called after
@@ -160,7 +160,10 @@ class SnapshotColumns:
             self._node_of = node_rows[table.node[:top]]
         elif len(rows):
             self._node_of[rows] = node_rows[table.node[rows]]
-        return TaskColumns(status=table.status[:top].copy(), node=self._node_of.copy(), **self._tasks.columns())
+        columns = TaskColumns(node=self._node_of, **self._tasks.columns())
+        columns.opening = {"status": columns.status, "node": columns.node}
+        columns.status, columns.node = columns.status.copy(), columns.node.copy()
+        return columns
 
     def of_jobs(self, table: JobTable) -> JobColumns:
         table.epoch += 1

@@ -124,13 +124,15 @@ class JobTable:
         if before == queue:
             return
         self.fit_space()
+        has_tasks = bool(self.tasks[row])
         for number, sign in ((before, -1), (queue, 1)):
             if number >= 0:
                 if number >= self.queue_jobs.shape[0]:
                     for name in ("queue_allocated", "queue_pending", "queue_jobs"):
                         setattr(self, name, grown(getattr(self, name), number + 1))
-                self.queue_allocated[:, number] += sign * self.allocated[:, row]
-                self.queue_pending[:, number] += sign * self.pending[:, row]
+                if has_tasks:
+                    self.queue_allocated[:, number] += sign * self.allocated[:, row]
+                    self.queue_pending[:, number] += sign * self.pending[:, row]
                 self.queue_jobs[number] += sign
         self.queue[row] = queue
 
@@ -207,9 +209,10 @@ class JobTable:
         """Add to the job's allocated or pending sum, and to that of its queue."""
         self.fit_space()
         size, queue = amount.shape[0], self.queue[row]
-        getattr(self, which)[:size, row] += amount
+        of_jobs, of_queues = (self.allocated, self.queue_allocated) if which == "allocated" else (self.pending, self.queue_pending)
+        of_jobs[:size, row] += amount
         if queue >= 0:
-            getattr(self, f"queue_{which}")[:size, queue] += amount
+            of_queues[:size, queue] += amount
 
     def fit_space(self) -> None:
         """Grow the columns to every known resource."""

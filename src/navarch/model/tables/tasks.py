@@ -58,7 +58,7 @@ class TaskTable:
         if row == len(self.specs):
             self.specs.append(spec)
             if row >= self.status.shape[0]:
-                for name in (*COLUMNS, "status", "node"):
+                for name in (*COLUMNS, "node"):
                     setattr(self, name, grown(getattr(self, name), row + 1))
         self.alive[row] = True
         self.shape[row] = shape
@@ -75,7 +75,7 @@ class TaskTable:
             if row == len(self.specs):
                 self.specs.append(spec)
         if len(self.specs) > self.status.shape[0]:
-            for name in (*COLUMNS, "status", "node"):
+            for name in (*COLUMNS, "node"):
                 setattr(self, name, grown(getattr(self, name), len(self.specs)))
         self.alive[rows] = True
         self.shape[rows] = shapes
@@ -125,6 +125,7 @@ class TaskTable:
 
 
 COLUMNS = (
+    "status",
     "alive",
     "shape",
     "job",
@@ -139,7 +140,7 @@ COLUMNS = (
     "in_part",
     "index",
 )
-"""Columns that a snapshot copies as they are. `status` and `node` are copied apart, because a session writes them."""
+"""Columns that a snapshot copies as they are. `node` is copied apart, because a snapshot numbers nodes in another order."""
 
 
 def pod_index(name: str) -> int:

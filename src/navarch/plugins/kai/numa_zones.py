@@ -15,8 +15,9 @@ import numpy as np
 
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.protocols import Change
+from navarch.model.objects.numa import NodeNumaSpec
 from navarch.model.resources import IntArray, in_bytes
-from navarch.model.spec import NodeNumaSpec, Requests, Shape
+from navarch.model.spec import Requests, Shape
 from navarch.model.status import TaskStatus
 from navarch.plugins.numa_policies import NONE, RESTRICTED, SINGLE, fewest_zones
 

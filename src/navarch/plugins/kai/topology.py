@@ -26,8 +26,9 @@ from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
 from navarch.engine.topology.domains import NOWHERE, DomainTree, kept_tree, tree_of_labels
 from navarch.model.gpus import GPU_RESOURCES
+from navarch.model.objects.topologies import LevelSpec, TopologySpec
 from navarch.model.resources import PODS, BoolArray, FloatArray, IntArray
-from navarch.model.spec import LevelSpec, TopologyDemand, TopologySpec
+from navarch.model.spec import TopologyDemand
 from navarch.model.status import TaskStatus
 
 SCORE: Final = 100_000.0

@@ -22,8 +22,9 @@ from navarch.model.objects.devices import (
     read_resource_claim,
     read_slice,
 )
+from navarch.model.objects.numa import CpuTopologySpec, NodeNumaSpec
 from navarch.model.selectors import node_selector_matches
-from navarch.model.spec import CpuTopologySpec, NodeNumaSpec, NodeSpec, TaskSpec
+from navarch.model.spec import NodeSpec, TaskSpec
 from navarch.web.security.viewer import Viewer
 from navarch.web.tables.amounts import numbers_of
 

@@ -10,7 +10,8 @@ from navarch.apis.core.objects import from_manifest
 from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
 from navarch.apis.volcano.hyper_nodes import HyperNode, read_hyper_node
-from navarch.model.spec import HyperNodeSpec, LabelSelector, MemberSpec, ObjectSpec, Requirement
+from navarch.model.objects.topologies import HyperNodeSpec, MemberSpec
+from navarch.model.spec import LabelSelector, ObjectSpec, Requirement
 
 
 def read(*members: dict[str, Any], **spec: Any) -> ObjectSpec:

@@ -10,7 +10,7 @@ from navarch.apis.core.objects import from_manifest
 from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
 from navarch.apis.volcano.numa_topologies import Numatopology, read_numatopology
-from navarch.model.spec import CpuSpec, CpuTopologySpec
+from navarch.model.objects.numa import CpuSpec, CpuTopologySpec
 
 STRICT, VOLCANO = Settings(), Settings(unreadable_cpus_are_none=True)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import navarch
 from navarch.testing.builders import node, pod
 
@@ -18,12 +20,13 @@ def shard(name: str, *desired: str, used: tuple[str, ...] = ()) -> dict[str, Any
     }
 
 
-def decided(mode: str, *objects: Any, pods: int = 1) -> navarch.Plan:
+def decided(mode: str, *objects: Any, pods: int = 1, name: str | None = "mine") -> navarch.Plan:
+    named = {} if name is None else {"scheduler-sharding-name": name}
     policy = {
         "compat": "volcano",
         "actions": "allocate",
         "tiers": [{"plugins": [{"name": "predicates"}]}],
-        "schedulerParams": {"scheduler-sharding-mode": mode, "scheduler-sharding-name": "mine"},
+        "schedulerParams": {"scheduler-sharding-mode": mode, **named},
     }
     queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 1}}
     queue["status"] = {"state": "Open"}
@@ -49,7 +52,41 @@ def test_a_node_that_another_shard_still_uses_is_not_ours_yet() -> None:
     assert places(decided("hard", *both, pods=2)) == ["n1"]
 
 
-def test_a_shard_that_does_not_exist_is_named() -> None:
-    plan = decided("hard", shard("theirs", "n1"))
+def reason(plan: navarch.Plan) -> str:
+    (job,) = plan.records[0].jobs
+    assert [each.code for each in job.reasons] == ["NoNodeInShard"]
+    return job.reasons[0].message.partition("no node is in the shard of this scheduler: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        ([shard("theirs", "n1")], "NodeShard mine does not exist"),
+        ([shard("mine")], "NodeShard mine wants no nodes (spec.nodesDesired)"),
+        ([shard("mine", "n8", "n9")], "the nodes of NodeShard mine do not exist"),
+        ([shard("mine", "n1"), shard("theirs", used=("n1",))], "other shards still use the nodes of NodeShard mine"),
+    ],
+)
+def test_a_waiting_pod_is_told_why_the_shard_has_no_nodes(objects: list[Any], why: str) -> None:
+    plan = decided("hard", *objects)
     assert places(plan) == []
-    assert "NodeShard mine does not exist: no node is in the shard" in plan.warnings
+    assert reason(plan) == why
+    assert [refusal.message for refusal in plan.records[0].jobs[0].refusals] == [f"no node is in the shard of this scheduler: {why}"]
+    assert f"no node is in the shard of this scheduler: {why}" in plan.warnings
+
+
+def test_the_shard_is_volcanos_where_none_is_named() -> None:
+    assert places(decided("hard", shard("volcano", "n2"), pods=2, name=None)) == ["n2"]
+
+
+def test_a_soft_shard_without_nodes_is_a_warning_alone() -> None:
+    plan = decided("soft")
+    assert places(plan) == ["n1"]
+    assert "no node is in the shard of this scheduler: NodeShard mine does not exist" in plan.warnings
+
+
+def test_nodes_outside_of_a_hard_shard_are_not_counted_in_a_refusal() -> None:
+    plan = decided("hard", shard("mine", "n2"), node("n3").cpu("0"), pods=2)
+    waiting = next(job for job in plan.records[0].jobs if job.reasons)
+    assert waiting.reasons[0].nodes == {"Insufficient cpu": 1}
+    assert "0/1 nodes are unavailable" in waiting.reasons[0].message

@@ -211,7 +211,7 @@ def test_decoded_mappings_with_lists_and_parameters() -> None:
     document["schedulerParams"] = {"shardingMode": "hard", "nodesInShard": ["n1"], "default-queue": "research"}
     policy = load(document, CATALOGUE)
     assert policy.params == {"shardingMode": "hard", "nodesInShard": ["n1"], "defaultQueue": "research"}
-    assert policy.param("shardName") == "" and policy.param("defaultQueue") == "research"
+    assert policy.param("shardName") == "volcano" and policy.param("defaultQueue") == "research"
     assert load(policy.document, CATALOGUE) == policy
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from navarch.engine.topology.domains import NOWHERE, DomainTree, kept_tree, tree_of_labels
 from navarch.engine.topology.hyper_nodes import TOP, bound_of, hyper_tree, tree_of_hyper_nodes
 from navarch.model.cluster import Cluster
+from navarch.model.objects.topologies import HyperNodeSpec, MemberSpec
 from navarch.model.resources import requests_from
-from navarch.model.spec import HyperNodeSpec, LabelSelector, MemberSpec, NodeSpec, Requirement, TopologyDemand
+from navarch.model.spec import LabelSelector, NodeSpec, Requirement, TopologyDemand
 
 NODES = [
     NodeSpec(f"n{i}", labels={"zone": f"z{i // 4}", "rack": f"r{i // 2 % 2}", "kubernetes.io/hostname": f"n{i}"}) for i in range(8)

@@ -13,7 +13,8 @@ from navarch.apis.volcano.podgroups import Queue, read_queue
 from navarch.engine.reasons import Event
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
 from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.model.spec import BindRequestSpec, NamespaceSpec, ObjectSpec, PriorityClassSpec, QuotaSpec, Requests
+from navarch.model.objects.bind_requests import BindRequestSpec
+from navarch.model.spec import NamespaceSpec, ObjectSpec, PriorityClassSpec, QuotaSpec, Requests
 from navarch.model.status import TaskStatus
 
 POOL = replace(SETTINGS, node_pool_key="pool", node_pool="ours")

@@ -22,6 +22,11 @@ from navarch.live.cycle import Cycle, run_cycle
 from navarch.live.ops import recording as recordings
 from navarch.live.ops.recording import Recorder, encoded
 from navarch.model.cluster import Cluster
+from navarch.model.node_load import NODE_LOAD, NodeLoad
+from navarch.model.objects.bind_requests import BindRequestSpec
+from navarch.model.objects.numa import CpuSpec, CpuTopologySpec, NodeNumaSpec, NumaZoneSpec
+from navarch.model.objects.queue_usage import QUEUE_USAGE
+from navarch.model.objects.topologies import HyperNodeSpec, LevelSpec, MemberSpec, TopologySpec
 from navarch.model.spec import NamespaceSpec, QueueSpec
 from navarch.offline import replay
 from navarch.version import version
@@ -145,6 +150,28 @@ def test_bytes_that_are_no_recording_are_refused(tmp_path: Path) -> None:
         2,
         "Thing ns/a: this Navarch has no 'navarch.model.spec:Gone', another recorded it\n",
     )
+
+
+def test_objects_come_back_as_the_values_that_they_were() -> None:
+    values: dict[str, object] = {
+        "BindRequest": BindRequestSpec("ns", "p", "n1", claims=(("c", {"devices": {}}),)),
+        "HyperNode": HyperNodeSpec("s0", 1, "", (MemberSpec(name="n1"),)),
+        NODE_LOAD: NodeLoad({"10m": 50.0}, {"10m": 40.0}, 3.0),
+        "NodeResourceTopology": NodeNumaSpec("n1", "restricted", "pod", (NumaZoneSpec("zone-0", 0, (("cpu", 2000),)),)),
+        "Numatopology": CpuTopologySpec("n1", "static", "restricted", (CpuSpec(0, 0, 0, 0),), 1),
+        QUEUE_USAGE: {"cpu": 0.5},
+        "Topology": TopologySpec("net", (LevelSpec("zone"),)),
+    }
+    cluster, registry = world([1], []), installed()
+    for kind, value in values.items():
+        cluster.put_object(kind, "", "a", value)
+    good = encoded(run_cycle(cluster, load(POLICY, registry.catalogue(), "test"), registry, 0.0, 7, "c"))
+    plain = json.loads(gzip.decompress(good))
+    for line in plain["objects"]:
+        line[3] = f"navarch.model.spec:{line[3]}" if line[3] else ""
+    for recorded in (good, json.dumps(plain).encode()):  # as this version writes them, and with the module, as older ones did
+        found = replay.restored(replay.read(recorded)).objects
+        assert {kind: found[kind]["", "a"] for kind in values} == values
 
 
 def test_a_difference_to_what_another_version_decided_says_so(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from tests.worlds.live_parts.cluster_cache import cache, pod, put
 from navarch.kube.client import Client
 from navarch.live.writers import bind_requests
 from navarch.live.writers.bind_requests import UNANSWERED, BindRequests
-from navarch.model.spec import BindRequestSpec, ObjectSpec
+from navarch.model.objects.bind_requests import BindRequestSpec
+from navarch.model.spec import ObjectSpec
 
 
 def test_an_unanswered_bind_request_is_reported_after_a_while(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,8 @@ from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.bind_requests import BindRequests
 from navarch.live.writers.binder import binding
-from navarch.model.spec import BindRequestSpec, JobSpec, ObjectSpec
+from navarch.model.objects.bind_requests import BindRequestSpec
+from navarch.model.spec import JobSpec, ObjectSpec
 from navarch.model.status import TaskStatus
 
 

@@ -288,6 +288,14 @@ async def test_the_event_of_a_group_names_the_preemptor() -> None:
     assert said.notes[-1].endswith("minMember is 5"), "of all its parts"
 
 
+async def test_the_event_of_a_group_of_volcano_has_no_annotations_of_kai() -> None:
+    said = Told()
+    evictor, made, submitted, _ = scene(said)
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="volcano", min_member=1))
+    await accepted(evictor, made, submitted, Eviction("default/a", "n1", "uid-a", "default/g", "preempt", "lab/winner", "p"))
+    assert (said.reasons, said.annotations) == (["Evicted", "Evict"], [None, None])
+
+
 async def test_a_victim_of_kube_schedulers_rules_is_told_in_its_words() -> None:
     said = Submitted()
     evictor, made, submitted, _ = scene(Events(said.pool, clock=lambda: 1e9))

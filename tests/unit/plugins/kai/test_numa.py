@@ -9,8 +9,9 @@ import pytest
 from tests.worlds.plugin_session import World, job_of, place
 
 from navarch.engine.session import Session
+from navarch.model.objects.numa import NodeNumaSpec, NumaZoneSpec
 from navarch.model.resources import requests_from
-from navarch.model.spec import ContainerSpec, NodeNumaSpec, NumaZoneSpec, Shape
+from navarch.model.spec import ContainerSpec, Shape
 from navarch.plugins.kai.numa import CANNOT_ALIGN, Numa
 from navarch.plugins.kai.numa_zones import needs_of
 

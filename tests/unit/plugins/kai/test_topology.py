@@ -7,7 +7,8 @@ from tests.worlds.plugin_session import World, job_of
 
 from navarch.engine.points.gang_protocols import NodeSet, NoNodeSet
 from navarch.engine.session import Session
-from navarch.model.spec import LevelSpec, TopologyDemand, TopologySpec
+from navarch.model.objects.topologies import LevelSpec, TopologySpec
+from navarch.model.spec import TopologyDemand
 from navarch.plugins.kai.topology import SCORE, Topology
 
 LEVELS = (LevelSpec("zone", "z"), LevelSpec("rack"))

@@ -10,7 +10,8 @@ from tests.worlds.plugin_session import World, job_of, place
 
 from navarch.engine.points.protocols import Purpose
 from navarch.engine.session import Session
-from navarch.model.spec import HyperNodeSpec, MemberSpec, TopologyDemand
+from navarch.model.objects.topologies import HyperNodeSpec, MemberSpec
+from navarch.model.spec import TopologyDemand
 from navarch.plugins.gang import Gang
 from navarch.plugins.volcano.network_topology_aware import NetworkTopologyAware
 

@@ -12,7 +12,8 @@ from tests.worlds.plugin_session import World, job_of
 
 from navarch.engine.session import Session
 from navarch.model.cpu_sets import read_cpu_list, write_cpu_list
-from navarch.model.spec import CpuSpec, CpuTopologySpec, ObjectSpec
+from navarch.model.objects.numa import CpuSpec, CpuTopologySpec
+from navarch.model.spec import ObjectSpec
 from navarch.model.status import TaskStatus
 from navarch.plugins.volcano.numa_aware.alignment import NumaNode
 from navarch.plugins.volcano.numa_aware.cpu_choice import CpuLayout

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from navarch.model.spec import CpuTopologySpec
+from navarch.model.objects.numa import CpuTopologySpec
 from navarch.plugins.numa_policies import BEST_EFFORT, RESTRICTED, SINGLE, fewest_zones
 from navarch.plugins.volcano.numa_aware.cpu_choice import CpuLayout
 

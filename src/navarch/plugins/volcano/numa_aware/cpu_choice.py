@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from navarch.model.cpu_sets import cpu_numbers
-from navarch.model.spec import CpuSpec
+from navarch.model.objects.numa import CpuSpec
 from navarch.plugins.volcano.numa_aware.unstable_sort import sort_like_go
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from navarch.model.objects.numa import CpuTopologySpec
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import CpuTopologySpec
 from navarch.plugins.volcano.numa_aware.alignment import Answer, Containers, NumaNode, numa_node
 from navarch.plugins.volcano.numa_aware.cpu_choice import CpuLayout
 
