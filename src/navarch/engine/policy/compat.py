@@ -29,6 +29,7 @@ COMPAT: Mapping[str, Semantics] = {
         ancestor_shares_are_live=False,
         reclaim_minds_every_resource=False,
         every_action_admits=False,
+        reclaim_sorts_queues_late=True,
         budgets_are_strict=False,
         windows_cross_midnight=False,
         unnamed_root_capability_is_unlimited=False,
