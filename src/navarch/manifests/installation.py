@@ -25,13 +25,13 @@ from navarch.yaml_loading import Loader
 NAMESPACE = "navarch-system"
 NAME = "navarch"
 INSTANCE = "app.kubernetes.io/instance"
-#: API groups whose CRDs make up a dialect. What a name stands for is what a user of that system has installed.
 DIALECTS = {
     "coscheduling": frozenset({"scheduling.x-k8s.io"}),
     "kai": frozenset({"scheduling.run.ai", "kai.scheduler", "topology.node.k8s.io"}),
     "kube-batch": frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"}),
     "volcano": frozenset({"scheduling.volcano.sh", "topology.volcano.sh", "nodeinfo.volcano.sh", "shard.volcano.sh"}),
 }
+"""API groups whose CRDs make up a dialect. What a name stands for is what a user of that system has installed."""
 
 CUSTOM_METRICS: Manifest = {
     "apiGroups": ["custom.metrics.k8s.io"],
