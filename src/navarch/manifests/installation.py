@@ -6,7 +6,7 @@ A cluster can have several (one for each pool of nodes, say): each has a name, w
 >>> installation = Installation(namespace="batch", scheduler_names=("navarch", "volcano"))
 >>> deployment = next(item for item in installation.objects() if item["kind"] == "Deployment")
 >>> deployment["metadata"]["namespace"], deployment["spec"]["template"]["spec"]["containers"][0]["args"]
-('batch', ['run', '--scheduler-name=navarch', '--scheduler-name=volcano'])
+('batch', ['run', '--crash-dir=/var/lib/navarch', '--scheduler-name=navarch', '--scheduler-name=volcano'])
 """
 
 from __future__ import annotations
