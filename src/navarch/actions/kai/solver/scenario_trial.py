@@ -165,7 +165,7 @@ def _affected(victims: Victims, gone: set[int]) -> Victims:
 def trials_leave_traces(session: Session) -> bool:
     """Whether a discarded trial may leave the books of shared GPUs changed."""
     devices, semantics = session.devices, session.semantics
-    return devices is not None and devices.any_shared and (semantics.moved_share_leaves_ghost or semantics.devices_are_counted)
+    return devices is not None and devices.any_shared and (semantics.moved_task_keeps_stale_share or semantics.devices_are_counted)
 
 
 def leaves_nothing(session: Session, victims: Sequence[Batch]) -> bool:
