@@ -114,7 +114,8 @@ class Session(PluginRunner):
         self.claimable_dims: frozenset[int] = frozenset()
         """Resources that devices serve on nodes that do not report them, where a plugin sees to that: not compared there."""
         self.repeated_evictions: dict[int, int] = {}
-        """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many."""
+        """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many. It
+        lacks none for a task whose status before was that of no other task of the job; taking the eviction back adds one all the same."""
         self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
         """(R,): by how much a request may exceed the free resources of a node and still fit; zeros in strict mode."""
         if self.semantics.overcommitted_nodes_are_out:
