@@ -14,6 +14,7 @@ from navarch.engine.close import close
 from navarch.engine.containment.containment import Containment
 from navarch.engine.containment.set_aside import OpeningFigures
 from navarch.engine.points.conversation import Conversation, Exchange, Unanswered
+from navarch.engine.points.kept_session import keep_session, take_kept_session
 from navarch.engine.policy.values import Policy
 from navarch.engine.reasons import Reason
 from navarch.engine.record import CycleRecord, JobFailure
@@ -115,23 +116,30 @@ def _attempt(
     started = perf_counter()
     if note_job is not None:
         note_job("")
-    session = Session(
-        snapshot,
-        policy,
-        registry,
-        now,
-        uid,
-        devices=devices,
-        report_all=report_all,
-        stopwatch=perf_counter,
-        timings=timings,
-        opening=opening,
-        without_preferences=without_preferences,
-        guarded=guarded,
-        conversation=conversation,
-        proceed=proceed,
-        note_job=note_job,
-    )
+    as_configured = not without_preferences and not guarded
+    session = None
+    if as_configured:
+        session = take_kept_session(
+            snapshot, policy, registry, now, uid, devices, report_all, timings, opening, conversation, proceed, note_job
+        )
+    if session is None:
+        session = Session(
+            snapshot,
+            policy,
+            registry,
+            now,
+            uid,
+            devices=devices,
+            report_all=report_all,
+            stopwatch=perf_counter,
+            timings=timings,
+            opening=opening,
+            without_preferences=without_preferences,
+            guarded=guarded,
+            conversation=conversation,
+            proceed=proceed,
+            note_job=note_job,
+        )
     timings["open"] = timings.get("open", 0.0) + perf_counter() - started
     actions = registry.make_actions(session)
     for action in actions:
@@ -145,5 +153,8 @@ def _attempt(
     close(session, report_queues=report_queues, report_pods=report_pods)
     timings["close"] = timings.get("close", 0.0) + perf_counter() - started
     record = session.record
-    session.dissolve()
+    if as_configured:
+        keep_session(session)
+    else:
+        session.dissolve()
     return record
