@@ -60,6 +60,8 @@ class Settings(Struct, frozen=True):
     """The label that divides nodes, groups and queues among schedulers; empty: they are not divided."""
     node_pool: str = ""
     """The value of that label on our objects; empty: our objects do not have the label."""
+    node_labels: frozenset[tuple[str, str]] = frozenset()
+    """Nodes with none of these labels are not ours; empty: all are."""
     default_preemptable: bool = True
     """Whether a pod may be a victim if it says nothing about it."""
     unreadable_cpus_are_none: bool = False
@@ -72,6 +74,10 @@ class Settings(Struct, frozen=True):
     def is_in_pool(self, labels: Labels) -> bool:
         """Whether a node, group or queue with these labels is ours."""
         return not self.node_pool_key or labels.get(self.node_pool_key, "") == self.node_pool
+
+    def takes_node(self, labels: Labels) -> bool:
+        """Whether a node with these labels is ours."""
+        return self.is_in_pool(labels) and (not self.node_labels or any(each in self.node_labels for each in labels.items()))
 
 
 class Kind(Struct, frozen=True):

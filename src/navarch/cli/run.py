@@ -15,6 +15,7 @@ import click
 from msgspec.structs import replace
 
 from navarch.cli.cluster.metrics_names_option import metrics_names_option
+from navarch.cli.cluster.scheduler_flags import SchedulerCommand
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import plugin_dirs_option
@@ -47,7 +48,7 @@ class Seconds(click.FloatRange):
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(cls=SchedulerCommand)
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),

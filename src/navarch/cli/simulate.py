@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -28,14 +30,16 @@ from navarch.simulator.clusters import ClusterError
 from navarch.simulator.estimates import KINDS as ESTIMATES
 from navarch.simulator.failures import NodeFailures
 from navarch.simulator.report.write import write_report
-from navarch.simulator.simulate import PolicyRun, Progress, RunOptions, SimulationResult
+from navarch.simulator.simulate import PolicyRun, Progress, RunOptions, SimulationResult, comparison, policy_names
 from navarch.simulator.simulate import simulate as run_simulation
-from navarch.simulator.sweep.executors import execute
+from navarch.simulator.sweep.executors import Failure, execute
 from navarch.simulator.sweep.parameters import SweepError, combinations
 from navarch.simulator.sweep.results import Results
-from navarch.simulator.sweep.runs import RunSpec
+from navarch.simulator.sweep.runs import RunSpec, check
 from navarch.simulator.traces import TraceError, Window
 
+FAILED = 1
+"""The exit code where a run failed or the report could not be written."""
 POLICIES = ", ".join(PRESETS)
 EXAMPLES = """\b
 Examples:
@@ -56,7 +60,7 @@ def _seeds(context: click.Context, parameter: click.Parameter, text: str | None)
         if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
             raise click.BadParameter(f"found {part!r}, expected a whole number or a range such as 42-51", context, parameter)
         found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 def _span(text: str) -> float:
@@ -131,21 +135,26 @@ def simulate(
 ) -> None:
     """Play a trace of jobs in virtual time, with the code that schedules real clusters, and compare policies.
 
-    Exits with 2 and lists every mistake if the trace, the cluster or a policy cannot be used.
+    Exits with 2 and lists every mistake if the trace, the cluster or a policy cannot be used. Exits with 1 if a run of a sweep
+    failed or the report could not be written.
     """
     window = Window(**_limits(start, end))
     options = RunOptions(checkpoint, estimates, failures, arrivals)
-    chosen = policies or ("navarch",)
+    chosen = tuple(dict.fromkeys(policies)) or ("navarch",)
     started = perf_counter()
+    failed = False
     try:
+        if report is not None:
+            _make_folder(report)
         if sweeps or results is not None or executor or processes > 1:
             specs = [
-                RunSpec(trace, cluster, policy, parameters, seed, window, options, tuple(map(str, plugin_dirs)))
-                for policy in chosen
+                RunSpec(trace, cluster, policy, parameters, seed, window, options, tuple(map(str, plugin_dirs)), name)
+                for name, policy in zip(policy_names(chosen), chosen)
                 for parameters in combinations(sweeps)
                 for seed in seeds or (None,)
             ]
-            runs, figures = _many(specs, executor, processes, results, keep=report is not None)
+            check(specs)
+            runs, figures, failed = _many(specs, executor, processes, results, keep=report is not None)
             result = SimulationResult(runs, perf_counter() - started)
         else:
             with _progress() as progress:
@@ -171,35 +180,79 @@ def simulate(
         raise SystemExit(MISTAKES) from None
     except RegistrationError as error:
         raise click.UsageError(str(error)) from None
-    for remark in result.remarks():
+    for remark in result.remarks() if result.runs else comparison(figures):
         click.echo(remark, err=True)
-    if report is not None:
-        write_report(result, report, f"{trace} on {cluster}")
-        click.echo(f"report: {report / 'index.html'}", err=True)
+    if report is not None and result.runs:
+        try:
+            write_report(result, report, f"{trace} on {cluster}", conditions(window, options))
+            click.echo(f"report: {report / 'index.html'}", err=True)
+        except OSError as error:  # the figures took long: show them all the same
+            click.echo(f"report {report}: not written: {error}", err=True)
+            failed = True
     if output == "json":
         click.echo(json.dumps({"policies": figures, "seconds": result.seconds}, indent=2, sort_keys=True))
-    else:
+    elif figures:
         show(output_console(), figures)
+    if failed:
+        raise SystemExit(FAILED)
+
+
+def conditions(window: Window, options: RunOptions) -> list[str]:
+    """What else decides the figures, in words for the report."""
+    said = []
+    if math.isfinite(window.start):
+        said.append(f"jobs submitted from {_date(window.start)}")
+    if math.isfinite(window.end):
+        said.append(f"{'' if said else 'jobs submitted '}until {_date(window.end)}")
+    if options.arrivals is not None:
+        said.append(f"jobs come in random order and stay, up to {100 * options.arrivals:g} % of the GPUs")
+    if options.checkpoint is not None:
+        said.append(f"a checkpoint after {options.checkpoint:g} s of work")
+    if options.failures is not None:
+        said.append(f"a node fails every {options.failures.between / 3600:g} h and is back after {options.failures.repair / 3600:g} h")
+    if options.estimates != RunOptions().estimates:
+        said.append(f"expected durations by {options.estimates}")
+    return said
+
+
+def _date(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _make_folder(report: Path) -> None:
+    """Before the runs, which take long, rather than after them."""
+    try:
+        report.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SweepError(f"report {report}: expected a folder that can be made, but: {error.strerror or error}") from None
+    if not os.access(report, os.W_OK):
+        raise SweepError(f"report {report}: found a folder that is read-only, expected one that can be written")
 
 
 def _many(
     specs: list[RunSpec], executor: str, processes: int, path: Path | None, *, keep: bool
-) -> tuple[list[PolicyRun], dict[str, Any]]:
-    """Carry out the runs that are not on file. `keep`: all of them, because a report needs more than the file has."""
+) -> tuple[list[PolicyRun], dict[str, Any], bool]:
+    """Carry out the runs that are not on file. `keep`: all of them, because a report needs more than the file has. Runs, figures, and
+    whether a run failed."""
     known = Results(path)
     todo = [spec for spec in specs if keep or not known.has(spec)]
     if len(todo) < len(specs):
         click.echo(f"{len(specs) - len(todo)} of {len(specs)} runs are in {path} already", err=True)
     done: dict[str, PolicyRun] = {}
+    failed = False
     for number, (spec, run) in enumerate(execute(todo, executor, processes), start=1):
+        which = f"{number}/{len(todo)} {spec.label}{'' if spec.seed is None else f' seed {spec.seed}'}"
+        if isinstance(run, Failure):
+            click.echo(f"{which}: failed: {run.message}", err=True)
+            failed = True
+            continue
         known.add(spec, run)
         if keep:
             done[spec.key] = run
         for remark in () if keep else run.remarks():
             click.echo(f"{spec.label}: {remark}", err=True)
-        seed = "" if spec.seed is None else f" seed {spec.seed}"
-        click.echo(f"{number}/{len(todo)} {spec.label}{seed}: {run.seconds:.1f} s", err=True)
-    return [done[spec.key] for spec in specs if spec.key in done], known.policies(specs)
+        click.echo(f"{which}: {run.seconds:.1f} s", err=True)
+    return [done[spec.key] for spec in specs if spec.key in done], known.policies(specs), failed
 
 
 @contextmanager

@@ -77,6 +77,8 @@ class Session(PluginRunner):
         self.policy = policy
         self.semantics: Semantics = policy.semantics
         self.stopwatch = stopwatch
+        self.as_configured = not without_preferences and not guarded
+        """False: a plugin of the policy failed in this cycle, and the session does without a part of it."""
         self.nodes = NodeState(snapshot.nodes)
         self.runs_spread = False
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
@@ -447,13 +449,14 @@ class Session(PluginRunner):
 
     # changes, through statements alone
 
-    def statement(self) -> Statement:
-        """An undo log for one attempt. Raises CycleStopped where the caller of the cycle wants no further attempt."""
+    def statement(self, *, trial: bool = False) -> Statement:
+        """An undo log for one attempt. Raises CycleStopped where the caller of the cycle wants no further attempt. `trial`: what it
+        undoes leaves no note on the job."""
         if self._proceed is not None and not self._proceed():
             raise CycleStopped
         if self.opening is not None:
             self.opening.keep()
-        return Statement(self)
+        return Statement(self, trial=trial)
 
     def shared(self, kind: Callable[[Session], S]) -> S:
         """The session's only object of this class, made when first asked for. Plugins share figures by it.

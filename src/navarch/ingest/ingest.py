@@ -291,7 +291,7 @@ class Ingest:
         """What a reader of `apis` made of an object; `version` is the object's resourceVersion."""
         match spec:
             case NodeSpec():
-                if self.settings.is_in_pool(spec.labels):
+                if self.settings.takes_node(spec.labels):
                     self._put_node(spec)
                 else:
                     self._remove_node(spec.name)

@@ -223,6 +223,7 @@ def settings_for(
         scheduler_names=names,
         node_pool_key=node_pool_label_key or (str(policy.param("nodePoolLabelKey")) if pooled else ""),
         node_pool=partition_label_value if node_pool_label_key else str(policy.param("partitionLabelValue")),
+        node_labels=_labels(policy.param("nodeSelector")),
         namespace_as_queue=namespace_as_queue or bool(policy.param("namespaceAsQueue")),
         default_queue=str(policy.param("defaultQueue")),
         shadow_groups=not policy.param("groupRequired"),
@@ -233,6 +234,13 @@ def settings_for(
         composite_groups="schedule" in policy.actions,
         queue_label=str(policy.param("queueLabelKey")),
     )
+
+
+def _labels(texts: object) -> frozenset[tuple[str, str]]:
+    """Labels that are written as KEY:VALUE. Volcano ignores what has no value, and so do we."""
+    given = texts if isinstance(texts, list | tuple) else ()
+    pairs = (str(text).partition(":")[::2] for text in given)
+    return frozenset((key.strip(), value.strip()) for key, value in pairs if value.strip())
 
 
 def cycle_dict(number: int, record: CycleRecord) -> dict[str, Any]:

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navarch.engine.points.conversation import not_asked
@@ -22,9 +22,9 @@ from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.model.spec import QueueSpec
 from navarch.offline.plan import read_policy, settings_for
-from navarch.simulator.arrivals import allocated_at, with_typical_pods
+from navarch.simulator.arrivals import allocated_at, course, with_typical_pods
 from navarch.simulator.arrivals import arrivals as arrivals_of
-from navarch.simulator.clusters import ClusterSetup, read_cluster
+from navarch.simulator.clusters import ClusterError, ClusterSetup, read_cluster
 from navarch.simulator.clusters.setup import GPU
 from navarch.simulator.failures import NodeFailures
 from navarch.simulator.fitting import Fitting
@@ -51,11 +51,36 @@ class PolicyRun(Struct):
     cycles: int
     seconds: float
     warnings: list[str]
+    outside: int = 0
+    """Jobs of the trace that were submitted outside of the window."""
+    first_left_out: dict[str, str] = field(default_factory=dict)
+    """Reason -> the first job that was left out for it, where it is known."""
 
-    def remarks(self) -> list[str]:
-        """What the figures do not show: jobs that were left out, that never started and why, and warnings."""
-        said = [f"left out {_jobs(count)}: {reason}" for reason, count in sorted(self.left_out.items())]
-        if self.waiting:
+    @property
+    def ended_early(self) -> int:
+        """Jobs that their walltime ended."""
+        return self.measures.ended - self.measures.finished
+
+    @property
+    def found_no_room(self) -> int:
+        """Of the arrivals of a list, those that were not placed."""
+        return len(self.waiting) if self.measures.course else 0
+
+    def remarks(self, *, counts: bool = True) -> list[str]:
+        """What the figures do not show: jobs that were left out, that a walltime ended, that never started and why, and warnings.
+        `counts` False: without what `SimulationResult` tells of all policies together."""
+        said = []
+        for reason, count in sorted(self.left_out.items()):
+            first = self.first_left_out.get(reason)
+            said.append(f"left out {_jobs(count)}: {reason}" + (f" ({first}{' and others' * (count > 1)})" if first else ""))
+        if not self.measures.jobs and not self.left_out:
+            outside = f"; {_jobs(self.outside)} lie outside of the times asked for" if self.outside else ""
+            said.append(f"the trace has no job to play{outside}")
+        if self.ended_early and counts:
+            said.append(f"walltimes ended {_jobs(self.ended_early)} before the work was done")
+        if self.found_no_room:
+            said += [f"{_jobs(self.found_no_room)} found no room"] if counts else []
+        elif self.waiting:
             shown = ", ".join(self.waiting[:5]) + (" ..." if len(self.waiting) > 5 else "")
             why = f"; {self.waiting[0]}: {self.why_waiting}" if self.why_waiting else ""
             said.append(f"{_jobs(len(self.waiting))} never started: {shown}{why}")
@@ -75,17 +100,20 @@ class SimulationResult(Struct):
         return f"<SimulationResult: finished under {done}{more}>"
 
     def remarks(self) -> list[str]:
-        """Those of all runs, each once with its policy, and that times of policies which finish different jobs are no comparison."""
-        said = [f"{run.name}: {remark}" for run in self.runs for remark in run.remarks()]
-        by_seed: dict[int | None, dict[str, int]] = {}
-        for run in self.runs:
-            by_seed.setdefault(run.seed, {})[run.name] = run.measures.finished
-        for done in by_seed.values():
-            if len(set(done.values())) > 1:
-                counts = ", ".join(f"{name} {count:,}" for name, count in done.items())
-                said.append(f"times are those of jobs that are done, and policies finish different jobs ({counts}): compare with care")
-                break
-        return list(dict.fromkeys(said))
+        """Those of all runs, each once, with the policy unless it is true of all of them. Times of policies that finish different jobs
+        are no comparison: a remark says so."""
+        said = [f"{name}: {remark}" if name else remark for name, remark in _of_policies(self.runs)]
+        said += self._counts("jobs that walltimes ended before the work was done", [run.ended_early for run in self.runs])
+        said += self._counts("jobs that found no room", [run.found_no_room for run in self.runs])
+        return [*said, *comparison(self.to_dict()["policies"])]
+
+    def _counts(self, title: str, numbers: Sequence[int]) -> list[str]:
+        """One remark with the number under each policy, the mean over its seeds; none if all are zero. `numbers`: of each run."""
+        by_policy: dict[str, list[int]] = {}
+        for run, number in zip(self.runs, numbers):
+            by_policy.setdefault(run.name, []).append(number)
+        shown = ", ".join(f"{name} {sum(each) / len(each):,.6g}" for name, each in by_policy.items())
+        return [f"{title}: {shown}"] if any(numbers) else []
 
     def to_dict(self) -> dict[str, Any]:
         """The documented form (docs/simulate.md). Figures of a policy are means over its seeds."""
@@ -122,23 +150,25 @@ def simulate(
     started = perf_counter()
     left_out: Mapping[str, int] = {}
     jobs: Iterable[TraceJob]
+    outside = 0
     if isinstance(trace, str):
         read = read_trace(trace, window)
-        jobs, left_out = read.jobs, read.left_out
+        jobs, left_out, outside = read.jobs, read.left_out, read.outside
     else:
         jobs = trace
     listed_jobs = jobs if arrivals is None else list(jobs)
     setup = read_cluster(cluster) if isinstance(cluster, str) else cluster
     registry = installed(tuple(Path(each) for each in plugin_dirs))
     listed = [policies] if isinstance(policies, str | Path | Mapping | Policy) else list(policies)
-    chosen = [(policy_name(each), read_policy(each, registry)) for each in listed]
+    chosen = [(name, read_policy(each, registry)) for name, each in zip(policy_names(listed), listed)]
     options = RunOptions(checkpoint, estimates, failures, arrivals, skip)
-    each_seed: Sequence[int | None] = seeds or (None,)
+    each_seed: Sequence[int | None] = list(dict.fromkeys(seeds)) or [None]
     runs = []
     for name, policy in chosen:
         for seed in each_seed:
             run = run_policy(name, policy, registry, listed_jobs, setup, seed, options, progress)
             run.left_out.update(left_out)
+            run.outside = outside
             runs.append(run)
     return SimulationResult(runs, perf_counter() - started)
 
@@ -166,12 +196,14 @@ def run_policy(
     """One policy, one seed."""
     begun = perf_counter()
     built, nodes = setup.build(settings_for(policy))
-    fitting = Fitting(nodes, setup.partition)
+    fitting = Fitting(nodes, setup.partition, they_stay=options.arrivals is not None)
     gpus = sum(dict(node.allocatable).get(GPU, 0) for node in nodes) / 1000
     measures = Measures(gpus, lambda queue: quota_of(built.queues.get(queue)))
     until: float | None = None
     come: list[TraceJob] = []
     if options.arrivals is not None:
+        if not gpus:
+            raise ClusterError("cluster: found no GPU, expected some: with arrivals, jobs come until they ask for so many GPUs")
         listed = list(fitting.jobs(jobs))
         policy = with_typical_pods(policy, listed)
         jobs = come = arrivals_of(listed, gpus, options.arrivals, seed or 0)
@@ -193,14 +225,17 @@ def run_policy(
         if count % 1024 == 0 and progress is not None:
             progress(name, time, measures.finished)
     if options.arrivals is not None:
-        measures.at = allocated_at(come, measures.held(), gpus, options.arrivals)
+        held = measures.held()
+        measures.at = allocated_at(come, held, gpus, options.arrivals)
+        measures.course = course(come, held, gpus)
     measures.failures = simulation.node_failures
     measures.forget_quota()
     waiting = [job.job.name for job in simulation.waiting]
     seconds = perf_counter() - begun
     warnings = [*policy.warnings, *map(not_asked, registry.asked_servers(policy))]
     why = simulation.why_waiting() if until is None else ""
-    return PolicyRun(name, seed, measures, dict(fitting.left_out), waiting, why, simulation.cycles, seconds, warnings)
+    left_out, first = dict(fitting.left_out), fitting.first_left_out
+    return PolicyRun(name, seed, measures, left_out, waiting, why, simulation.cycles, seconds, warnings, first_left_out=first)
 
 
 def quota_of(queue: QueueSpec | None) -> float | None:
@@ -231,6 +266,46 @@ def mean_of(figures: Sequence[Any]) -> Any:
 
 def _jobs(count: int) -> str:
     return f"{count:,} job{'' if count == 1 else 's'}"
+
+
+def comparison(policies: Mapping[str, Any]) -> list[str]:
+    """A remark where the figures of policies are those of different jobs; otherwise none."""
+    done = {name: figures["finished"] for name, figures in policies.items()}
+    if len(set(done.values())) < 2:
+        return []
+    counts = ", ".join(f"{name} {count:,.6g}" for name, count in done.items())
+    return [f"times are those of jobs that are done, and policies finish different jobs ({counts}): compare with care"]
+
+
+def _of_policies(runs: Sequence[PolicyRun]) -> Iterator[tuple[str, str]]:
+    """(policy, remark), each once. What is said of all of several policies comes first, without a name."""
+    said = [(run.name, remark) for run in runs for remark in run.remarks(counts=False)]
+    names = {run.name for run in runs}
+    by_remark: dict[str, set[str]] = {}
+    for name, remark in said:
+        by_remark.setdefault(remark, set()).add(name)
+    common = {remark for remark, of in by_remark.items() if len(names) > 1 and of == names}
+    yield from (("", remark) for remark in by_remark if remark in common)
+    yield from dict.fromkeys((name, remark) for name, remark in said if remark not in common)
+
+
+def policy_names(policies: Sequence[PolicySource]) -> list[str]:
+    """A name for each: as `policy_name` has it, or as much more of the path as tells it from the others.
+
+    >>> policy_names(["fifo", "old/queues.yaml", "new/queues.yaml", {}, {}])
+    ['fifo', 'old/queues', 'new/queues', 'policy', 'policy-2']
+    """
+    short = [policy_name(each) for each in policies]
+    names: list[str] = []
+    for each, name in zip(policies, short):
+        if short.count(name) > 1 and isinstance(each, str | Path):
+            name = str(Path(each).with_suffix(""))
+        taken, number = name, 1
+        while taken in names:
+            number += 1
+            taken = f"{name}-{number}"
+        names.append(taken)
+    return names
 
 
 def policy_name(policy: PolicySource) -> str:

@@ -18,6 +18,7 @@ from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.simulator.jobs import VOLCANO, TraceJob, manifests, priority_class
 from navarch.simulator.kai_objects import kai_object, kai_queues
+from navarch.simulator.traces.reading import TraceError
 
 _NAME = "template"
 
@@ -62,7 +63,7 @@ class Workload:
             objects += kai_queues(job.queue) if self._in_kais_words else [_queue(job.queue)]
         inventory = Inventory([Document(each, f"job {job.name}") for each in objects], self._settings)
         if inventory.mistakes:
-            raise inventory.mistakes[0]
+            raise TraceError(f"line {job.line}", [str(inventory.mistakes[0])])
         read = inventory.cluster
         for priority in read.priority_classes.values():
             self._cluster.put_priority_class(priority)

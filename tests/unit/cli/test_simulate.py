@@ -59,3 +59,49 @@ def test_mistakes_are_told_and_exit_with_2(tmp_path: Path) -> None:
         result = CliRunner().invoke(main, ["simulate", *given])
         assert result.exit_code == 2, result.output
         assert said in result.stderr
+
+
+def test_policies_with_files_of_one_name_are_kept_apart(tmp_path: Path) -> None:
+    for folder, actions in (("old", "allocate"), ("new", "enqueue, allocate")):
+        (tmp_path / folder).mkdir()
+        policy = f"actions: {actions}\ntiers: [{{plugins: [{{name: gang}}, {{name: predicates}}]}}]\n"
+        (tmp_path / folder / "queues.yaml").write_text(policy)
+    files = [str(tmp_path / folder / "queues.yaml") for folder in ("old", "new")]
+    asked = [word for file in (*files, "fifo", "fifo") for word in ("--policy", file)]
+    names = {str(tmp_path / "old" / "queues"), str(tmp_path / "new" / "queues"), "fifo"}
+    for more in ([], ["--processes", "1", "--results", str(tmp_path / "results.jsonl")]):
+        result = CliRunner().invoke(main, [*GIVEN, *asked, *more, "-o", "json"])
+        assert json.loads(result.stdout)["policies"].keys() == names, result.output
+
+
+def test_a_report_that_cannot_be_written_is_told_before_the_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = CliRunner().invoke(main, [*GIVEN, "--policy", "fifo", "--report", str(tmp_path / "file" / "out")])
+    assert result.exit_code == 2
+    assert result.stdout == "" and "expected a folder that can be made" in result.stderr
+
+
+def test_figures_are_shown_although_the_report_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "index.html").mkdir()
+    result = CliRunner().invoke(main, [*GIVEN, "--policy", "fifo", "--report", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "queueing, p99" in result.stdout and "not written" in result.stderr
+
+
+def test_a_run_without_jobs_says_why(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, [*GIVEN, "--policy", "fifo", "--from", "2030-01-01"])
+    assert (result.exit_code, result.stderr) == (0, "fifo: the trace has no job to play; 60 jobs lie outside of the times asked for\n")
+    (tmp_path / "empty.jsonl").write_text("")
+    result = CliRunner().invoke(main, ["simulate", "--trace", f"jsonl:{tmp_path / 'empty.jsonl'}", "--cluster", "a=1x1gpu"])
+    assert (result.exit_code, result.stderr) == (0, "navarch: the trace has no job to play\n")
+
+
+def test_arrivals_need_gpus(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["simulate", "--trace", f"jsonl:{TRACE}", "--cluster", "a=1x8cpu", "--arrivals", "1.3"])
+    assert result.exit_code == 2 and "found no GPU" in result.stderr
+
+
+def test_what_is_true_of_all_policies_is_said_once() -> None:
+    result = CliRunner().invoke(main, [*GIVEN[:-1], "h100=1x8gpu", "--policy", "fifo", "--policy", "sjf"])
+    assert "left out" in result.stderr
+    assert "fifo: left out" not in result.stderr and result.stderr.count("left out") == 1

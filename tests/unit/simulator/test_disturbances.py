@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from navarch.installed import installed
 from navarch.offline.plan import read_policy, settings_for
@@ -91,6 +93,33 @@ def test_jobs_that_are_too_large_are_left_out_and_counted() -> None:
     (run,) = simulate([job("a", 0, 10, gpus=8), job("b", 0, 10)], "a=1x4gpu", ["fifo"]).runs
     assert run.left_out == {"larger than the cluster": 1}
     assert run.measures.finished == 1
+
+
+def test_jobs_are_left_out_for_the_reason_that_is_true_of_them() -> None:
+    jobs = [
+        job("large", 0, 10, gpus=8),
+        replace(job("typed", 0, 10), pods=(PodSet(gpus=1, gpu_types=("b",)),)),
+        replace(job("endless", 0, 10), duration=math.inf),
+    ]
+    result = simulate(jobs, "a=1x4gpu", ["fifo"])
+    assert result.remarks() == [
+        "fifo: left out 1 job: larger than the cluster (large)",
+        "fifo: left out 1 job: no node has the labels or the GPU type that they ask for (typed)",
+        "fifo: left out 1 job: the trace does not say when they end (endless)",
+    ]
+    assert result.runs[0].measures.jobs == 0
+
+
+def test_an_elastic_job_runs_slowly_on_a_cluster_that_never_holds_all_of_it() -> None:
+    wide = TraceJob(name="wide", submit=0, duration=60, pods=(PodSet(8, gpus=1),), min_pods=2)
+    (run,) = simulate([wide], "a=1x4gpu", ["fifo"]).runs
+    assert list(run.measures.completion) == [120.0]
+
+
+def test_jobs_that_a_walltime_ends_are_told() -> None:
+    result = simulate([replace(job("late", 0, 100), walltime=30.0), job("b", 0, 10)], "a=1x4gpu", ["fifo", "sjf"])
+    assert result.runs[0].remarks() == ["walltimes ended 1 job before the work was done"]
+    assert result.remarks() == ["jobs that walltimes ended before the work was done: fifo 1, sjf 1"]
 
 
 def test_estimates_from_history_order_jobs_that_say_nothing() -> None:

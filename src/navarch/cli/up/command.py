@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import click
 
 from navarch.cli.cluster.metrics_names_option import metrics_names_option
+from navarch.cli.cluster.scheduler_flags import SchedulerCommand
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.policy.shard_option import shard_option
@@ -39,7 +40,7 @@ class _Told(NamedTuple):
     left_out: bool = False
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(cls=SchedulerCommand, epilog=EXAMPLES)
 @click.option("--nodes", type=click.IntRange(min=0), default=4, show_default=True, help="How many hollow nodes.")
 @click.option("--gpus", type=click.IntRange(min=0), default=8, show_default=True, help="GPUs of each node.")
 @click.option(

@@ -14,19 +14,17 @@ the same with a new session (tests/properties/test_kept_sessions.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
 
+from navarch.engine.containment.set_aside import OpeningFigures
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.conversation import Conversation
 from navarch.engine.policy.values import Policy
+from navarch.engine.reasons import Reason
+from navarch.engine.registry import Registry
+from navarch.engine.session import Session
 from navarch.model.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from navarch.engine.containment.set_aside import OpeningFigures
-    from navarch.engine.points.conversation import Conversation
-    from navarch.engine.registry import Registry
-    from navarch.engine.session import Session
 
 MOST_LOGGED = 1024
 """Entries of the log after which a new session begins with an empty one."""
@@ -43,15 +41,16 @@ def keep_session(session: Session) -> None:
 
 
 def _may_be_kept(session: Session) -> bool:
-    nodes = session.nodes
+    nodes, kinds = session.nodes, list[type](map(type, session.plugins))
     return (
-        nodes.columns.written is nodes.changed
+        session.as_configured
+        and nodes.columns.written is nodes.changed
         and len(nodes.changed) < MOST_LOGGED
         and session.view_count < MOST_VIEWS
         and session.devices is None
         and session.shard is None
         and not session.claimable_dims
-        and all(_says_how(type(plugin)) for plugin in session.plugins)
+        and all(map(_says_how, kinds))
     )
 
 
@@ -64,33 +63,52 @@ def _says_how(kind: type) -> bool:
     return "next_cycle" in vars(own)
 
 
-def take_kept_session(
+def open_session(
     snapshot: Snapshot,
     policy: Policy,
     registry: Registry,
     now: float,
     uid: str,
+    *,
     devices: str,
     report_all: bool,
+    stopwatch: Callable[[], float],
     timings: dict[str, float],
     opening: OpeningFigures,
+    without_preferences: Collection[str],
+    guarded: Mapping[str, Reason | None],
     conversation: Conversation,
     proceed: Callable[[], bool] | None,
     note_job: Callable[[str], None] | None,
-) -> Session | None:
-    """The kept session, at the beginning of this cycle. None: there is none, or it does not fit any more."""
+) -> Session:
+    """The session for a cycle: the kept one where it fits, else a new one."""
     session: Session | None = snapshot.session
     snapshot.session = None
-    if session is None:
-        return None
-    if _fits(session, snapshot, policy, registry):
-        session.nodes.next_cycle()
-        session.begin_cycle(snapshot, now, uid, devices, report_all, timings, opening, conversation, proceed, note_job)
-        session.begin_queues()
-        if all(_next_cycle(session, plugin) for plugin in session.plugins):
-            return session
-    session.dissolve()
-    return None
+    if session is not None:
+        if not without_preferences and not guarded and _fits(session, snapshot, policy, registry):
+            session.nodes.next_cycle()
+            session.begin_cycle(snapshot, now, uid, devices, report_all, timings, opening, conversation, proceed, note_job)
+            session.begin_queues()
+            if all(_next_cycle(session, plugin) for plugin in session.plugins):
+                return session
+        session.dissolve()
+    return Session(
+        snapshot,
+        policy,
+        registry,
+        now,
+        uid,
+        devices=devices,
+        report_all=report_all,
+        stopwatch=stopwatch,
+        timings=timings,
+        opening=opening,
+        without_preferences=without_preferences,
+        guarded=guarded,
+        conversation=conversation,
+        proceed=proceed,
+        note_job=note_job,
+    )
 
 
 def _fits(session: Session, snapshot: Snapshot, policy: Policy, registry: Registry) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from navarch.engine.policy.scheduler_params import FLAGS
+from navarch.engine.policy.scheduler_params import FLAGS, about_flag
 from navarch.engine.policy.source import Path, Source
 from navarch.engine.policy.values import Mistake, PolicyError
 
@@ -47,7 +47,13 @@ _PROCESS = ("goMemLimit", "goMemLimitRatio")
 _COPIED = ("queueDepthPerAction", "scenarioSearchBudgets")
 _SPEC = {*_PROCESS, *_COPIED, "args", "placementStrategy", "partitionLabelValue", "minRuntime", "kValue", "usageDBConfig"}
 _SPEC |= {"plugins", "actions"}
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    "placementStrategy": ("gpu", "cpu"),
+    "minRuntime": ("preemptMinRuntime", "reclaimMinRuntime"),
+}
+_OVERRIDES: Mapping[str, tuple[str, ...]] = {"plugins": ("enabled", "priority", "arguments"), "actions": ("enabled", "priority")}
 _GLOBAL = ("schedulerName", "nodePoolLabelKey", "queueLabelKey")
+_PROMETHEUS = ("enabled", "externalPrometheusUrl")
 _SCHEDULER_NAME = "kai-scheduler"
 
 
@@ -110,12 +116,25 @@ class _Translation:
                 self._tell((*self.at, key), "sets the memory of a Go process: it has no effect here")
             elif key not in _SPEC:
                 self._tell((*self.at, str(key)), "unknown field; ignored")
+        for key, known in _PARTS.items():
+            self._unknown((*self.at, key), self.spec.get(key), known)
+        for key, known in _OVERRIDES.items():
+            for name, each in self._mapping((*self.at, key), self.spec.get(key)).items():
+                self._unknown((*self.at, key, name), each, known)
         others = sorted(key for key in self.config if key not in ("global", "namespace", "prometheus"))
         if others:
             self._tell(self.config_at, f"{', '.join(others)}: settings of other parts of KAI, which are not read")
         for key in sorted(self._mapping((*self.config_at, "global"), self.config.get("global"))):
             if key not in _GLOBAL:
                 self._tell((*self.config_at, "global", key), "a setting of KAI's own pods and webhooks: it has no effect here")
+        for key in sorted(self._mapping((*self.config_at, "prometheus"), self.config.get("prometheus"))):
+            if key not in _PROMETHEUS:
+                self._tell((*self.config_at, "prometheus", key), "a setting of the Prometheus of KAI: it has no effect here")
+
+    def _unknown(self, path: Path, value: object, known: tuple[str, ...]) -> None:
+        for key in self._mapping(path, value):
+            if key not in known:
+                self._tell((*path, key), f"unknown field, expected {' or '.join(known)}; ignored")
 
     # plugins and actions
 
@@ -200,9 +219,7 @@ class _Translation:
                 params[FLAGS[flag]] = value
                 self.origin["schedulerParams", FLAGS[flag]] = path
             else:
-                self._tell(
-                    path, "a flag of KAI's process that changes no decision, or no flag of it; `navarch run` has flags of its own"
-                )
+                self._tell(path, f"has no effect: {about_flag(flag) or 'no flag of that name is known'}")
         return params
 
     def _check_depths(self, actions: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from navarch.engine.arguments import Argument
 from navarch.engine.policy.findings import Findings
-from navarch.engine.policy.scheduler_params import FLAGS, PARAMETERS
+from navarch.engine.policy.scheduler_params import FLAGS, PARAMETERS, about_flag
 from navarch.engine.policy.schema import Fields, Nested
 
 
@@ -14,7 +14,9 @@ def read_params(findings: Findings, value: object) -> dict[str, object]:
     renamed: dict[str, object] = {}
     for name, raw in given.items():
         own = FLAGS.get(name.removeprefix("--"), name)
-        if own not in PARAMETERS:
+        if own not in PARAMETERS and (why := about_flag(name)):
+            findings.warn((*path, name), f"{name} has no effect in a policy file: {why}")
+        elif own not in PARAMETERS:
             findings.unknown((*path, name), "scheduler parameter", name, [*PARAMETERS, *FLAGS])
         elif own in renamed:
             findings.mistake((*path, name), f"{own} is given twice")

@@ -118,3 +118,7 @@ class PolicyError(ValueError):
         self.source = source
         self.mistakes = mistakes
         super().__init__("\n".join(f"{source}: {m}" if source else str(m) for m in mistakes))
+
+    def __reduce__(self) -> tuple[type[PolicyError], tuple[str, list[Mistake]]]:
+        """A process that runs a part of a sweep sends it to the one that asked."""
+        return type(self), (self.source, self.mistakes)

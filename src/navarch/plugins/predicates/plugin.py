@@ -60,8 +60,8 @@ class Predicates(Plugin):
         Argument("predicate.GPUNumberEnable", "bool", False, "it is deviceshare.GPUNumberEnable of deviceshare", has_effect=False),
         Argument("predicate.CacheEnable", "bool", False, "answers are always cached by shape", has_effect=False),
         Argument("volumebinding.weight", "int", 1, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
-        Argument("bindTimeoutSeconds", "int", 600, "binding waits ten minutes for volumes", has_effect=False),
-        Argument("shape", "list", None, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
+        Argument("volumebinding.bindTimeoutSeconds", "int", 600, "binding waits ten minutes for volumes", has_effect=False),
+        Argument("volumebinding.shape", "list", None, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
         Argument("dynamicresources.filterTimeoutSeconds", "int", 10, "the search for devices has its own bound", has_effect=False),
     )
 

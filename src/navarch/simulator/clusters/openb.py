@@ -20,7 +20,7 @@ def cluster(path: str) -> ClusterSetup:
     documents: list[Document] = []
     mistakes: list[str] = []
     try:
-        for line, row in rows_of(path, COLUMNS):
+        for line, row in rows_of(path, lambda line, wrong: mistakes.append(f"{path}: line {line}{wrong}"), COLUMNS):
             try:
                 documents.append(Document(_node(row), f"{path} line {line}"))
             except RowError as error:

@@ -1,40 +1,75 @@
 """Where runs are carried out: in this process, in processes of this machine, or on a Dask cluster (extra `navarch[dask]`).
 
-Results come as runs end, in any order. A run that fails ends the sweep with its error; what was done before is in the results file.
+Results come as runs end, in any order. A run that fails is told and the others go on. Input that no run can read ends the sweep; what
+was done before is in the results file.
 """
 
 from __future__ import annotations
 
 import importlib
+import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
+from msgspec import Struct
+
+from navarch.engine.policy import PolicyError
+from navarch.engine.registry import RegistrationError
+from navarch.simulator.clusters import ClusterError
 from navarch.simulator.simulate import PolicyRun
 from navarch.simulator.sweep.parameters import SweepError
 from navarch.simulator.sweep.runs import RunSpec, run
+from navarch.simulator.traces import TraceError
 
 DASK = "dask://"
 
 
-def execute(specs: Sequence[RunSpec], executor: str = "", processes: int = 1) -> Iterator[tuple[RunSpec, PolicyRun]]:
+class Failure(Struct):
+    """Why a run has no result."""
+
+    message: str
+
+
+INPUT_ERRORS = (TraceError, ClusterError, PolicyError, RegistrationError)
+Outcome = tuple[RunSpec, PolicyRun | Failure]
+
+
+def execute(specs: Sequence[RunSpec], executor: str = "", processes: int = 1) -> Iterator[Outcome]:
     """`executor`: empty for this machine, or `dask://HOST:PORT`."""
     if executor:
         return _on_dask(specs, executor)
     if processes > 1 and len(specs) > 1:
         return _in_processes(specs, min(processes, len(specs)))
-    return ((spec, run(spec)) for spec in specs)
+    return ((spec, run_or_fail(spec)) for spec in specs)
 
 
-def _in_processes(specs: Sequence[RunSpec], processes: int) -> Iterator[tuple[RunSpec, PolicyRun]]:
+def run_or_fail(spec: RunSpec) -> PolicyRun | Failure:
+    """Carry it out. A failure of its own comes back as text: not every exception can be sent to another process."""
+    try:
+        return run(spec)
+    except INPUT_ERRORS:
+        raise
+    except Exception as error:  # a plugin of one policy; the other runs are none the worse
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return Failure(f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})")
+
+
+def _in_processes(specs: Sequence[RunSpec], processes: int) -> Iterator[Outcome]:
     # Not by fork: a child would share what libraries of this process hold, and a sweep lasts longer than a start.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(run, spec): spec for spec in specs}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        futures = {pool.submit(run_or_fail, spec): spec for spec in specs}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BrokenProcessPool:
+            raise SweepError("a process ended before its run did; was there enough memory? Fewer --processes need less") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _on_dask(specs: Sequence[RunSpec], executor: str) -> Iterator[tuple[RunSpec, PolicyRun]]:
+def _on_dask(specs: Sequence[RunSpec], executor: str) -> Iterator[Outcome]:
     address = executor.removeprefix(DASK)
     if not executor.startswith(DASK) or not address:
         raise SweepError(f"executor: found {executor!r}, expected dask://HOST:PORT")
@@ -47,6 +82,6 @@ def _on_dask(specs: Sequence[RunSpec], executor: str) -> Iterator[tuple[RunSpec,
     except OSError as error:
         raise SweepError(f"executor: found no Dask scheduler at {address}: {error}") from None
     with client:
-        futures = {client.submit(run, spec, key=f"navarch-{spec.key}", pure=True): spec for spec in specs}
+        futures = {client.submit(run_or_fail, spec, key=f"navarch-{spec.key}", pure=True): spec for spec in specs}
         for future, result in distributed.as_completed(list(futures), with_results=True):
             yield futures[future], result

@@ -19,6 +19,8 @@ def read_table(path: Path) -> list[dict[str, Any]]:
     """The runs of a file, as they were added."""
     pyarrow, parquet = _library()
     if not path.exists():
+        if not path.parent.is_dir():
+            raise SweepError(f"results {path}: found no folder {path.parent}, expected one")
         return []
     try:
         table = parquet.read_table(path, columns=["row"])
@@ -34,8 +36,11 @@ def write_table(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     names = list(dict.fromkeys(name for row in flat for name in row))
     table = pyarrow.table({name: [row.get(name) for row in flat] for name in names})
     beside = path.with_name(f".{path.name}.new")
-    parquet.write_table(table, beside)
-    beside.replace(path)
+    try:
+        parquet.write_table(table, beside)
+        beside.replace(path)
+    except OSError as error:
+        raise SweepError(f"results {path}: expected a file that can be written, but: {error.strerror or error}") from None
 
 
 def flattened(row: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:

@@ -3,7 +3,8 @@
 
     {"key": "4f0c…", "policy": "navarch", "parameters": {"binpack.weight": "5"}, "seed": 42, "figures": {…}, "seconds": 12.5}
 
-A line is written when its run ends. A last line that an interruption cut short is dropped.
+A line is written when its run ends. A last line that an interruption cut short is dropped. A file with anything else in it is not one
+of ours: it is refused and left as it is.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from navarch.simulator.simulate import PolicyRun, mean_of
+from navarch.simulator.sweep.parameters import SweepError
 from navarch.simulator.sweep.parquet import read_table, write_table
 from navarch.simulator.sweep.runs import RunSpec
+
+BEGIN = b'{"figures": '
+"""A line begins so: its keys are in order."""
 
 
 class Results:
@@ -27,16 +32,8 @@ class Results:
         self._is_parquet = path is not None and path.suffix == ".parquet"
         if path is not None and self._is_parquet:
             self.rows = {row["key"]: row for row in read_table(path)}
-        elif path is not None and path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(row, dict) and "key" in row:
-                    self.rows[row["key"]] = row
-            # Written anew, so that what follows a line that was cut short starts on a line of its own.
-            path.write_text("".join(_line(row) for row in self.rows.values()), encoding="utf-8")
+        elif path is not None:
+            self.rows = {row["key"]: row for row in _read(path)}
 
     def has(self, spec: RunSpec) -> bool:
         return spec.key in self.rows
@@ -63,8 +60,40 @@ class Results:
         """Label of policy and parameters -> figures, means over the seeds."""
         found: dict[str, list[Any]] = {}
         for spec in specs:
-            found.setdefault(spec.label, []).append(self.rows[spec.key]["figures"])
+            if spec.key in self.rows:  # otherwise it failed
+                found.setdefault(spec.label, []).append(self.rows[spec.key]["figures"])
         return {name: mean_of(figures) for name, figures in found.items()}
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """Runs of a file, which is made if it is not there. A part of a line that an interruption left at its end is cut off."""
+    try:
+        with path.open("a+b") as file:
+            file.seek(0)
+            content = file.read()
+            end = content.rfind(b"\n") + 1
+            rows = [_row(path, number, line) for number, line in enumerate(content[:end].split(b"\n")[:-1], start=1)]
+            if end < len(content):
+                if not content[end:].startswith(BEGIN[: len(content) - end]):
+                    raise _not_ours(path, len(rows) + 1)
+                file.truncate(end)
+    except OSError as error:
+        raise SweepError(f"results {path}: expected a file that can be written, but: {error.strerror or error}") from None
+    return rows
+
+
+def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict) or not row.keys() >= {"key", "figures"}:
+        raise _not_ours(path, number)
+    return row
+
+
+def _not_ours(path: Path, number: int) -> SweepError:
+    return SweepError(f"results {path}: found in line {number} something else than a run, expected a file that --results wrote")
 
 
 def _line(row: dict[str, Any]) -> str:

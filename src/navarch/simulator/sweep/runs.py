@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from navarch.engine.policy import Policy
+from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.offline.plan import read_policy
 from navarch.simulator.clusters import read_cluster
@@ -28,6 +32,8 @@ class RunSpec(Struct, frozen=True):
     window: Window = Window()
     options: RunOptions = RunOptions()
     plugin_dirs: tuple[str, ...] = ()
+    name: str = ""
+    """Of the policy, where another one of the sweep has a file of the same name."""
 
     @property
     def key(self) -> str:
@@ -35,11 +41,11 @@ class RunSpec(Struct, frozen=True):
         part of it, so a policy that was edited is run again."""
         read = [_contents(each.partition(":")[2] or each) for each in (self.trace, self.cluster, self.policy)]
         read += map(_contents, self.plugin_dirs)
-        return hashlib.sha256(msgspec.json.encode((self, read))).hexdigest()[:16]
+        return hashlib.sha256(msgspec.json.encode((replace(self, name=""), read))).hexdigest()[:16]
 
     @property
     def label(self) -> str:
-        return label(policy_name(self.policy), self.parameters)
+        return label(self.name or policy_name(self.policy), self.parameters)
 
 
 def _contents(name: str) -> str:
@@ -56,11 +62,25 @@ def _digest(name: str, size: int, changed: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def policy_of(spec: RunSpec, registry: Registry) -> Policy:
+    """Its policy with its parameters. Raises `PolicyError`."""
+    return with_parameters(read_policy(spec.policy, registry), spec.parameters, registry)
+
+
+def check(specs: Iterable[RunSpec]) -> None:
+    """Read every policy of a sweep with every parameter, so that a mistake in the last one is told before the first run."""
+    registry: Registry | None = None
+    for spec in {(each.policy, each.parameters): each for each in specs}.values():
+        registry = registry or installed(tuple(Path(each) for each in spec.plugin_dirs))
+        policy_of(spec, registry)
+
+
 def run(spec: RunSpec) -> PolicyRun:
     """Carry it out, here."""
     registry = installed(tuple(Path(each) for each in spec.plugin_dirs))
-    policy = with_parameters(read_policy(spec.policy, registry), spec.parameters, registry)
+    policy = policy_of(spec, registry)
     trace = read_trace(spec.trace, spec.window)
     done = run_policy(spec.label, policy, registry, trace.jobs, read_cluster(spec.cluster), spec.seed, spec.options)
     done.left_out.update(trace.left_out)
+    done.outside = trace.outside
     return done

@@ -9,15 +9,17 @@ Amounts are Kubernetes quantities. A name that is not known is a mistake.
 
 from __future__ import annotations
 
-import math
-from datetime import UTC, datetime
+from collections.abc import Iterator
 
 import msgspec
 
 from navarch.model.quantity import QuantityError
 from navarch.model.resources import parse_amount
 from navarch.simulator.jobs import PodSet, TraceJob
-from navarch.simulator.traces.reading import RowError, Trace, TraceReader, Window, lines_of
+from navarch.simulator.traces.reading import LAST_MOMENT, LONGEST, RowError, Trace, TraceReader, Window, lines_of, seconds_of
+
+MOST_PRIORITY = 1_000_000_000
+"""Of the priority classes that users may make."""
 
 
 class Pods(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -57,7 +59,8 @@ def read(path: str, window: Window) -> Trace:
             if job.name in names:
                 raise RowError(f"name: found {job.name!r}, which line {names[job.name]} has")
         except msgspec.DecodeError as error:
-            reader.mistake(number, f": {error}")
+            for wrong in list(_unknown_fields(text)) or [f": {error}"]:
+                reader.mistake(number, wrong)
             continue
         except RowError as error:
             reader.mistake(number, error)
@@ -68,7 +71,28 @@ def read(path: str, window: Window) -> Trace:
     return reader.trace()
 
 
+def _unknown_fields(text: str) -> Iterator[str]:
+    """Mistakes of a line, one for each field that has no meaning; none if it is not JSON."""
+    try:
+        line = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return
+    found: list[tuple[str, object, type[msgspec.Struct]]] = [("", line, Line)]
+    pods = line.get("pods") if isinstance(line, dict) else None
+    found += [(f"pods[{place}].", each, Pods) for place, each in enumerate(pods if isinstance(pods, list) else [])]
+    for where, given, kind in found:
+        known = kind.__struct_encode_fields__
+        for name in given if isinstance(given, dict) else ():
+            if name not in known:
+                yield f"{where}{name}: found a field without a meaning, expected one of {', '.join(known)}"
+
+
 def _job(line: Line, number: int) -> TraceJob:
+    for name, text in (("name", line.name), ("queue", line.queue)):
+        if not text:
+            raise RowError(f"{name}: found nothing, expected a name")
+    if abs(line.priority) > MOST_PRIORITY:
+        raise RowError(f"priority: found {line.priority}, expected -{MOST_PRIORITY} to {MOST_PRIORITY}")
     submit = _moment(line.submit, "submit")
     if line.duration is None:
         if line.start is None or line.end is None:
@@ -79,9 +103,11 @@ def _job(line: Line, number: int) -> TraceJob:
         duration = end - start
     else:
         duration = line.duration
-    for name, value in (("duration", duration), ("walltime", line.walltime), ("checkpoint", line.checkpoint)):
-        if value is not None and not (math.isfinite(value) and value >= 0):
-            raise RowError(f"{name}: found {value}, expected seconds of 0 or more")
+    if not 0 <= duration <= LONGEST:
+        raise RowError(f"duration: found {duration:g}, expected seconds from 0 to {LONGEST:g}")
+    for name, value in (("walltime", line.walltime), ("checkpoint", line.checkpoint)):
+        if value is not None and not 0 < value <= LONGEST:
+            raise RowError(f"{name}: found {value:g}, expected seconds above 0, up to {LONGEST:g}")
     pods = tuple(_pods(each, place) for place, each in enumerate(line.pods))
     if not pods:
         raise RowError("pods: found none, expected at least one")
@@ -107,14 +133,16 @@ def _pods(pods: Pods, place: int) -> PodSet:
     if pods.count < 1:
         raise RowError(f"pods[{place}].count: found {pods.count}, expected 1 or more")
     milli = round(1000 * pods.gpus)
-    if milli < 0 or (milli > 1000 and milli % 1000):
-        raise RowError(f"pods[{place}].gpus: found {pods.gpus:g}, expected whole GPUs or a part of one")
+    if milli < 0 or (milli > 1000 and milli % 1000) or (pods.gpus and not milli):
+        raise RowError(f"pods[{place}].gpus: found {pods.gpus:g}, expected whole GPUs or a part of one, from 0.001 on")
     amounts = {}
     for name, value in (("cpu", pods.cpu), ("memory", pods.memory)):
         try:
             amounts[name] = parse_amount(name, value)
         except QuantityError as error:
             raise RowError(f"pods[{place}].{name}: {error}") from None
+        if amounts[name] < 0:
+            raise RowError(f"pods[{place}].{name}: found {value}, expected 0 or more")
     whole, part = divmod(milli, 1000)
     return PodSet(
         count=pods.count,
@@ -129,11 +157,10 @@ def _pods(pods: Pods, place: int) -> PodSet:
 
 def _moment(value: str | float, name: str) -> float:
     if isinstance(value, int | float):
-        if not math.isfinite(value):
-            raise RowError(f"{name}: found {value}, expected a time or seconds")
+        if not abs(value) <= LAST_MOMENT:
+            raise RowError(f"{name}: found {value:g}, expected seconds, or a time such as 2026-01-01T08:00:00Z")
         return float(value)
     try:
-        found = datetime.fromisoformat(value)
+        return seconds_of(value)
     except ValueError:
         raise RowError(f"{name}: found {value!r}, expected seconds or a time such as 2026-01-01T08:00:00Z") from None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

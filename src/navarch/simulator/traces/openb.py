@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from navarch.simulator.jobs import PodSet, TraceJob
-from navarch.simulator.traces.reading import RowError, Trace, TraceReader, Window, number, rows_of
+from navarch.simulator.traces.reading import LAST_MOMENT, RowError, Trace, TraceReader, Window, number, rows_of
 
 COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 OPTIONAL = ("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
@@ -20,7 +20,7 @@ WHOLE = 1000
 def read(path: str, window: Window) -> Trace:
     reader = TraceReader(path, window)
     names: dict[str, int] = {}
-    for line, row in rows_of(path, COLUMNS, OPTIONAL):
+    for line, row in rows_of(path, reader.mistake, COLUMNS, OPTIONAL):
         try:
             name = row["name"]
             if not name:
@@ -59,10 +59,10 @@ def _times(row: dict[str, str]) -> tuple[float, float]:
     """When it was made, and how long it lived."""
     if not row.get("creation_time"):
         return 0.0, math.inf
-    begin = number(row, "creation_time")
+    begin = number(row, "creation_time", most=LAST_MOMENT)
     if not row.get("deletion_time"):
         return begin, math.inf
-    end = number(row, "deletion_time")
+    end = number(row, "deletion_time", most=LAST_MOMENT)
     if end < begin:
         raise RowError(f"deletion_time: found {end:g}, expected a time from creation_time {begin:g} on")
     return begin, end - begin

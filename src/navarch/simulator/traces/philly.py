@@ -7,7 +7,7 @@ the file are UTC.
 from __future__ import annotations
 
 from navarch.simulator.jobs import PodSet, TraceJob
-from navarch.simulator.traces.reading import RowError, Trace, TraceReader, Window, moment, number, rows_of
+from navarch.simulator.traces.reading import LONGEST, RowError, Trace, TraceReader, Window, moment, number, rows_of
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 GPUS_PER_NODE = 8
@@ -16,7 +16,7 @@ GPUS_PER_NODE = 8
 def read(path: str, window: Window) -> Trace:
     reader = TraceReader(path, window)
     sizes: dict[int, tuple[PodSet, ...]] = {}
-    for line, row in rows_of(path, COLUMNS):
+    for line, row in rows_of(path, reader.mistake, COLUMNS):
         try:
             submit = moment(row, "timestamp")
             if not reader.holds(submit):
@@ -25,7 +25,7 @@ def read(path: str, window: Window) -> Trace:
             queue = row["cluster"]
             if not queue:
                 raise RowError("cluster: found nothing, expected the name of a virtual cluster")
-            duration = number(row, "duration")
+            duration = number(row, "duration", most=LONGEST)
         except RowError as error:
             reader.mistake(line, error)
             continue

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import math
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -14,6 +17,12 @@ from msgspec import Struct, field
 from navarch.simulator.jobs import TraceJob
 
 MOST_SHOWN = 20
+GZIP = b"\x1f\x8b"
+"""The first bytes of a file that gzip wrote."""
+LAST_MOMENT = 253402300799.0
+"""The last second of the year 9999. A larger number is most often a time in milliseconds."""
+LONGEST = 1e10
+"""Seconds, some 300 years: no job of a trace runs longer."""
 
 
 class TraceError(ValueError):
@@ -26,6 +35,10 @@ class TraceError(ValueError):
         if len(self.mistakes) > MOST_SHOWN:
             shown.append(f"{path}: {len(self.mistakes) - MOST_SHOWN} more mistakes")
         super().__init__("\n".join(shown))
+
+    def __reduce__(self) -> tuple[type[TraceError], tuple[str, list[str]]]:
+        """A process that runs a part of a sweep sends it to the one that asked."""
+        return type(self), (self.path, self.mistakes)
 
 
 class Window(Struct, frozen=True):
@@ -91,39 +104,55 @@ def _submission(job: TraceJob) -> tuple[float, int]:
 
 
 def lines_of(path: str) -> list[str]:
+    """Lines of a text file, without their ends. It may be compressed with gzip; a byte order mark is no part of the text."""
     try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise TraceError(path, [f"expected a file that can be read, but: {reason}"]) from None
+        data = Path(path).read_bytes()
+        text = (gzip.decompress(data) if data.startswith(GZIP) else data).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    except (EOFError, zlib.error) as error:
+        reason = f"gzip cannot read it: {error}"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    else:
+        return [line.removesuffix("\n") for line in StringIO(text, newline=None)]
+    raise TraceError(path, [f"expected a file that can be read, but: {reason}"])
 
 
-def rows_of(path: str, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
-    """Rows of a CSV file with their line numbers. All columns must be there and no others than the optional ones."""
+def rows_of(
+    path: str, mistake: Callable[[int, str], None], columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows of a CSV file with their line numbers. All columns must be there and no others than the optional ones. `mistake` is told of
+    rows with more fields than there are columns."""
     lines = lines_of(path)
     reader = csv.reader(lines)
     header = next(reader, [])
     missing = [name for name in columns if name not in header]
     unknown = [name for name in header if name not in columns and name not in optional]
-    if missing or unknown:
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if missing or unknown or twice:
         wrong = [f"line 1 column {name}: found nothing, expected it" for name in missing]
         wrong += [f"line 1 column {name}: expected one of {', '.join((*columns, *optional))}" for name in unknown]
+        wrong += [f"line 1 column {name}: found it twice, expected it once" for name in twice]
         raise TraceError(path, wrong)
     for row in reader:
-        if row:
+        if len(row) > len(header):
+            mistake(reader.line_num, f": found {len(row)} fields, expected {len(header)}")
+        elif row:
             yield reader.line_num, dict(zip(header, row))
 
 
-def number(row: dict[str, str], name: str, *, least: float = 0.0, whole: bool = False) -> float:
+def number(row: dict[str, str], name: str, *, least: float = 0.0, most: float = math.inf, whole: bool = False) -> float:
     """The number in a field."""
     text = row.get(name, "")
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or value < least or (whole and value != int(value)):
+    if not math.isfinite(value) or not least <= value <= most or (whole and value != int(value)):
         kind = "a whole number" if whole else "a number"
-        raise RowError(f"{name}: found {text!r}, expected {kind} of {least:g} or more")
+        limits = f"up to {most:,.0f}" if value > most else f"of {least:g} or more"
+        raise RowError(f"{name}: found {text!r}, expected {kind} {limits}")
     return value
 
 
@@ -131,7 +160,16 @@ def moment(row: dict[str, str], name: str) -> float:
     """The time in a field, such as 2017-10-09 07:01:55, as seconds since the epoch. UTC where no zone is given."""
     text = row.get(name, "")
     try:
-        found = datetime.fromisoformat(text)
+        return seconds_of(text)
     except ValueError:
         raise RowError(f"{name}: found {text!r}, expected a time such as 2017-10-09 07:01:55") from None
+
+
+def seconds_of(text: str) -> float:
+    """A time as seconds since the epoch. UTC where no zone is given. Raises ValueError.
+
+    >>> seconds_of("1970-01-01T02:00:00+02:00"), seconds_of("1970-01-02")
+    (0.0, 86400.0)
+    """
+    found = datetime.fromisoformat(text)
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from navarch.simulator.jobs import PodSet, TraceJob
-from navarch.simulator.traces.reading import RowError, Trace, TraceReader, Window, lines_of, number
+from navarch.simulator.traces.reading import LAST_MOMENT, LONGEST, RowError, Trace, TraceReader, Window, lines_of, number
 
 FIELDS = (
     "job",
@@ -53,12 +53,12 @@ def read(path: str, window: Window) -> Trace:
             continue
         row = dict(zip(FIELDS, values))
         try:
-            submit = number(row, "submit") + header.get("UnixStartTime", 0)
+            submit = number(row, "submit", most=LAST_MOMENT) + header.get("UnixStartTime", 0)
             cores = int(number(row, "processors", least=-1, whole=True))
             if cores <= 0:
                 cores = int(number(row, "used_processors", least=-1, whole=True))
-            run = number(row, "run", least=-1)
-            walltime = number(row, "requested_time", least=-1)
+            run = number(row, "run", least=-1, most=LONGEST)
+            walltime = number(row, "requested_time", least=-1, most=LONGEST)
             memory = int(max(number(row, "memory", least=-1), 0)) * 1024
             name = int(number(row, "job", whole=True))
         except RowError as error:

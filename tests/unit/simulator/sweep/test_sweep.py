@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,23 @@ import pytest
 from navarch.engine.policy import PolicyError
 from navarch.installed import installed
 from navarch.offline.plan import read_policy
-from navarch.simulator.sweep.executors import execute
+from navarch.simulator.simulate import PolicyRun
+from navarch.simulator.sweep.executors import Failure, execute
 from navarch.simulator.sweep.parameters import SweepError, combinations, with_parameters
 from navarch.simulator.sweep.results import Results
-from navarch.simulator.sweep.runs import RunSpec, run
+from navarch.simulator.sweep.runs import RunSpec, check, run
+from navarch.simulator.traces import TraceError
 
 TRACE = Path(__file__).resolve().parents[4] / "examples" / "traces" / "two-teams.jsonl"
 
 
 def spec(policy: str = "fifo", **more: Any) -> RunSpec:
     return RunSpec(f"jsonl:{TRACE}", "h100=4x8gpu", policy, **more)
+
+
+def figures(done: PolicyRun | Failure) -> dict[str, Any]:
+    assert isinstance(done, PolicyRun), done
+    return done.measures.to_dict()
 
 
 def test_arguments_of_plugins_are_set_and_checked() -> None:
@@ -50,13 +58,30 @@ def test_results_are_kept_and_a_cut_line_is_dropped(tmp_path: Path) -> None:
     one, other = spec(seed=1), spec(seed=2)
     results.add(one, run(one))
     with file.open("a") as out:
-        out.write('{"key": "cut sho')
+        out.write(file.read_text()[:100])
     again = Results(file)
     assert again.has(one) and not again.has(other)
     again.add(other, run(other))
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert [row["seed"] for row in rows] == [1, 2]
     assert again.policies([one, other])["fifo"]["jobs"] == 60
+
+
+@pytest.mark.parametrize("content", ["my notes", '{"name": "a", "submit": 0}\n', '{"key": "4f0c", "fig'])
+def test_a_file_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "trace.jsonl"
+    file.write_text(content)
+    with pytest.raises(SweepError, match="expected a file that --results wrote"):
+        Results(file)
+    assert file.read_text() == content
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", "results.parquet"])
+def test_results_that_cannot_be_written_are_told_before_a_run(tmp_path: Path, name: str) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow.parquet", reason="the extra navarch[parquet] is not installed")
+    with pytest.raises(SweepError, match=r"results .*expected"):
+        Results(tmp_path / "nowhere" / name)
 
 
 def test_results_as_a_parquet_table(tmp_path: Path) -> None:
@@ -91,9 +116,38 @@ def test_a_policy_that_was_edited_is_another_run(tmp_path: Path) -> None:
 
 def test_runs_in_processes_give_what_runs_here_give() -> None:
     specs = [spec(), spec("easy")]
-    here = {each.key: done.measures.to_dict() for each, done in execute(specs)}
-    there = {each.key: done.measures.to_dict() for each, done in execute(specs, processes=2)}
+    here = {each.key: figures(done) for each, done in execute(specs)}
+    there = {each.key: figures(done) for each, done in execute(specs, processes=2)}
     assert here == there
+
+
+def test_mistakes_come_back_from_processes(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text('{"name": "a"}\n')
+    specs = [RunSpec(f"jsonl:{trace}", "a=1x1gpu", policy) for policy in ("fifo", "sjf")]
+    with pytest.raises(TraceError) as caught:
+        list(execute(specs, processes=2))
+    assert caught.value.mistakes == ["line 1: Object missing required field `submit`"]
+
+
+def test_a_mistake_in_the_last_policy_is_told_before_the_first_run() -> None:
+    parameters = (("easy-backfill.reservations", "2"),)
+    with pytest.raises(PolicyError, match="no plugin of the policy takes an argument") as caught:
+        check([spec("easy", parameters=parameters), spec("fifo", parameters=parameters)])
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.source, str(again)) == (caught.value.source, str(caught.value))
+
+
+def test_a_run_that_fails_is_told_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(each: RunSpec) -> PolicyRun:
+        if each.policy == "sjf":
+            raise RuntimeError("out of order")
+        return run(each)
+
+    monkeypatch.setattr("navarch.simulator.sweep.executors.run", breaks)
+    first, second = (done for _, done in execute([spec("sjf"), spec("fifo")]))
+    assert isinstance(first, Failure) and first.message.startswith("RuntimeError: out of order (")
+    assert figures(second)["jobs"] == 60
 
 
 def test_runs_on_a_dask_cluster_give_what_runs_here_give() -> None:
@@ -101,7 +155,7 @@ def test_runs_on_a_dask_cluster_give_what_runs_here_give() -> None:
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
         address = cluster.scheduler_address.removeprefix("tcp://")
         ((_, there),) = execute([spec()], f"dask://{address}")
-    assert there.measures.to_dict() == run(spec()).measures.to_dict()
+    assert figures(there) == figures(run(spec()))
 
 
 def test_an_executor_that_is_none_is_named() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
+from navarch.offline.inputs import read_moment
 from navarch.simulator.jobs import PodSet
 from navarch.simulator.traces import TraceError, Window, read_trace
 
@@ -88,7 +90,7 @@ def test_json_lines_read_everything_that_a_job_can_say() -> None:
     [
         ('{"name": "a", "submit": 0, "pods": [{}], "start": 9, "end": 5}', "line 1 end: found 5.0, which is before start (9.0)"),
         ('{"name": "a", "submit": 0, "pods": [{}]}', "line 1 duration: found nothing, expected seconds, or start and end"),
-        ('{"name": "a", "submit": 0, "pods": [{"gpu": 1}], "duration": 1}', "unknown field `gpu` - at `$.pods[0]`"),
+        ('{"name": "a", "submit": 0, "pods": [{"gpu": 1}], "duration": 1}', "pods[0].gpu: found a field without"),
         ('{"name": "a", "submit": 0, "pods": [{"gpus": 1.5}], "duration": 1}', "line 1 pods[0].gpus: found 1.5, expected whole"),
         ('{"name": "a", "submit": 0, "pods": [{"cpu": "x"}], "duration": 1}', "line 1 pods[0].cpu:"),
         ('{"name": "a", "submit": "soon", "pods": [{}], "duration": 1}', "line 1 submit: found 'soon', expected seconds or a time"),
@@ -109,3 +111,65 @@ def test_json_lines_refuse_a_name_that_comes_twice(tmp_path: Path) -> None:
 def test_a_trace_of_no_known_kind_and_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert "expected KIND:FILE with KIND one of" in mistakes("trace.csv")[0]
     assert "expected a file that can be read" in mistakes(f"philly:{tmp_path / 'none.csv'}")[0]
+
+
+JOB = '{"name": "a", "submit": 0, "duration": 60, "pods": [{"gpus": 1}]%s}'
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_line_ends_of_windows_byte_order_marks_and_gzip_make_no_difference(tmp_path: Path, packed: bool) -> None:
+    text = (EXAMPLES / "two-teams.jsonl").read_text()
+    data = b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
+    file = tmp_path / "trace"
+    file.write_bytes(gzip.compress(data) if packed else data)
+    assert read_trace(f"jsonl:{file}").jobs == read_trace(f"jsonl:{EXAMPLES / 'two-teams.jsonl'}").jobs
+    rows = (PHILLY + "2017-10-09 07:01:55,66.0,1,66.0,b\n").replace("\n", "\r\n")
+    file.write_bytes(b"\xef\xbb\xbf" + rows.encode())
+    assert [job.queue for job in read_trace(f"philly:{file}").jobs] == ["b"]
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "trace"
+    for data, said in ((b"\xff\xfe{\x00", "not UTF-8"), (gzip.compress(b"text" * 1000)[:30], "gzip cannot read it")):
+        file.write_bytes(data)
+        (found,) = mistakes(f"jsonl:{file}")
+        assert said in found
+
+
+def test_a_separator_of_unicode_ends_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "trace"
+    file.write_text(JOB % ', "user": "ann\u2028b\u0085c"', encoding="utf-8")
+    assert [job.user for job in read_trace(f"jsonl:{file}").jobs] == ["ann\u2028b\u0085c"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (JOB.replace('"name": "a"', '"name": ""') % "", "name: found nothing, expected a name"),
+        (JOB % ', "queue": ""', "queue: found nothing, expected a name"),
+        (JOB % ', "priority": 3000000000', "priority: found 3000000000, expected -1000000000 to 1000000000"),
+        (JOB % ', "walltime": 0', "walltime: found 0, expected seconds above 0, up to 1e+10"),
+        (JOB % ', "checkpoint": 0', "checkpoint: found 0, expected seconds above 0, up to 1e+10"),
+        (JOB.replace('"submit": 0', '"submit": 1767225600000') % "", "submit: found 1.76723e+12, expected seconds, or a time such as"),
+        (JOB.replace('"duration": 60', '"duration": 1e300') % "", "duration: found 1e+300, expected seconds from 0 to 1e+10"),
+        (JOB.replace('"gpus": 1', '"gpus": 0.0001') % "", "pods[0].gpus: found 0.0001, expected whole GPUs or a part of one"),
+        (JOB.replace('"gpus": 1', '"cpu": -4') % "", "pods[0].cpu: found -4.0, expected 0 or more"),
+        (JOB % ', "colour": "red"', "colour: found a field without a meaning, expected one of name, submit, pods,"),
+        (JOB.replace('"gpus"', '"gpu"') % "", "pods[0].gpu: found a field without a meaning, expected one of count, gpus,"),
+    ],
+)
+def test_values_that_no_job_can_have_are_named(tmp_path: Path, given: str, said: str) -> None:
+    (found,) = mistakes(f"jsonl:{write(tmp_path, given)}")
+    assert found.startswith(f"line 1 {said}")
+
+
+def test_rows_with_more_fields_and_columns_that_are_there_twice(tmp_path: Path) -> None:
+    row = "2017-10-09 07:01:55,66.0,1,66.0,b"
+    assert mistakes(f"philly:{write(tmp_path, PHILLY + row + ',more')}") == ["line 2: found 6 fields, expected 5"]
+    twice = PHILLY.replace("gpu_time", "gpu_time,cluster")
+    assert mistakes(f"philly:{write(tmp_path, twice)}") == ["line 1 column cluster: found it twice, expected it once"]
+
+
+def test_moments_with_a_zone_are_read_in_it(tmp_path: Path) -> None:
+    job = JOB.replace('"submit": 0', '"submit": "2026-03-29T02:30:00+02:00"') % ""
+    assert read_trace(f"jsonl:{write(tmp_path, job)}").jobs[0].submit == read_moment("2026-03-29T00:30:00")

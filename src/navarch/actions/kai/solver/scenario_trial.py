@@ -28,7 +28,7 @@ from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 
 Validate = Callable[[Scenario], bool]
-_RELEASING, _PIPELINED, _PENDING = int(TaskStatus.RELEASING), int(TaskStatus.PIPELINED), int(TaskStatus.PENDING)
+_RELEASING, _PIPELINED = int(TaskStatus.RELEASING), int(TaskStatus.PIPELINED)
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class ScenarioTrial:
         if not victims:
             return None
         self.played += 1
-        statement = session.statement()
+        statement = session.statement(trial=True)
         used = job.tree.used
         came_from: dict[int, int] = {}
         node, key, action = session.node, job.key, session.action
@@ -77,13 +77,13 @@ class ScenarioTrial:
         evicted = set(came_from)
         nodes = with_nodes(feasible, came_from.values())
         if not self._place_all(statement, job, nodes, victims, evicted):
-            take_back(statement)
+            statement.discard()
             return None
         status = session.status
         lost = {task for task in evicted if status[task] == _RELEASING}
         moved = {task for task in evicted if status[task] == _PIPELINED}
         if job.tree.used <= used or not job.tree.is_whole or not self._valid(job, tasks, victims, evicted - lost, came_from):
-            take_back(statement)
+            statement.discard()
             return None
         if session.semantics.lost_tasks_come_first:
             self._note_lost(victims, lost, evicted)
@@ -151,20 +151,10 @@ def _affected(victims: Victims, gone: set[int]) -> Victims:
     return out
 
 
-def take_back(statement: Statement) -> None:
-    """Discard a trial without the note that its tasks could have run."""
-    jobs = [op.job for op in statement.operations if op.before == _PENDING and op.job is not None]
-    kept = {job.row: (job, dict(job.last_undone)) for job in jobs}
-    statement.discard()
-    for job, undone in kept.values():
-        job.last_undone.clear()
-        job.last_undone.update(undone)
-
-
 def trials_leave_traces(session: Session) -> bool:
     """Whether a discarded trial may leave the books of shared GPUs changed."""
     devices, semantics = session.devices, session.semantics
-    return devices is not None and devices.any_shared and (semantics.moved_share_leaves_ghost or semantics.devices_are_counted)
+    return devices is not None and devices.any_shared and (semantics.moved_task_keeps_stale_share or semantics.devices_are_counted)
 
 
 def leaves_nothing(session: Session, victims: Sequence[Batch]) -> bool:
