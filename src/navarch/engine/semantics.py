@@ -173,7 +173,7 @@ class Semantics:
         True, "gang eviction takes the surplus of a gang by priority and UID, so possibly its first tasks"
     )
     evicts_for_all_pending: bool = switch(False, "gang eviction makes room for every pending task of a job at once, or for none")
-    moved_share_leaves_ghost: bool = switch(
+    moved_task_keeps_stale_share: bool = switch(
         False, "taking back the move of a shared GPU's user to another GPU of its node leaves its old share there as being released"
     )
     reclaim_sorts_queues_late: bool = switch(

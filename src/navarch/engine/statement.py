@@ -355,10 +355,10 @@ class Statement:
             if operation.before == PENDING and operation.job is not None and not self.trial:
                 operation.job.last_undone.update(dict.fromkeys(operation.tasks, operation.kind))
             self._apply(operation, -1)
-            if operation.left and operation.came_from == operation.nodes[0] and self.session.semantics.moved_share_leaves_ghost:
-                self._leave_ghost(operation)
+            if operation.left and operation.came_from == operation.nodes[0] and self.session.semantics.moved_task_keeps_stale_share:
+                self._keep_stale_share(operation)
 
-    def _leave_ghost(self, operation: Operation) -> None:
+    def _keep_stale_share(self, operation: Operation) -> None:
         """Keep the share that a moved task had on another device of its node there as leaving, beside the task itself."""
         session, task, row = self.session, operation.task, operation.nodes[0]
         session.nodes.place(operation.rows, _ONE, task.request, task.footprint, 1, pipelined=False)

@@ -22,7 +22,7 @@ from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.model.spec import QueueSpec
 from navarch.offline.plan import read_policy, settings_for
-from navarch.simulator.arrivals import allocated_at, with_typical_pods
+from navarch.simulator.arrivals import allocated_at, course, with_typical_pods
 from navarch.simulator.arrivals import arrivals as arrivals_of
 from navarch.simulator.clusters import ClusterError, ClusterSetup, read_cluster
 from navarch.simulator.clusters.setup import GPU
@@ -56,8 +56,19 @@ class PolicyRun(Struct):
     first_left_out: dict[str, str] = field(default_factory=dict)
     """Reason -> the first job that was left out for it, where it is known."""
 
-    def remarks(self) -> list[str]:
-        """What the figures do not show: jobs that were left out, that a walltime ended, that never started and why, and warnings."""
+    @property
+    def ended_early(self) -> int:
+        """Jobs that their walltime ended."""
+        return self.measures.ended - self.measures.finished
+
+    @property
+    def found_no_room(self) -> int:
+        """Of the arrivals of a list, those that were not placed."""
+        return len(self.waiting) if self.measures.course else 0
+
+    def remarks(self, *, counts: bool = True) -> list[str]:
+        """What the figures do not show: jobs that were left out, that a walltime ended, that never started and why, and warnings.
+        `counts` False: without what `SimulationResult` tells of all policies together."""
         said = []
         for reason, count in sorted(self.left_out.items()):
             first = self.first_left_out.get(reason)
@@ -65,14 +76,11 @@ class PolicyRun(Struct):
         if not self.measures.jobs and not self.left_out:
             outside = f"; {_jobs(self.outside)} lie outside of the times asked for" if self.outside else ""
             said.append(f"the trace has no job to play{outside}")
-        ended = self.measures.ended - self.measures.finished
-        if ended:
-            said.append(
-                "1 job was ended by its walltime before it was done"
-                if ended == 1
-                else f"{ended:,} jobs were ended by their walltimes before they were done"
-            )
-        if self.waiting:
+        if self.ended_early and counts:
+            said.append(f"walltimes ended {_jobs(self.ended_early)} before the work was done")
+        if self.found_no_room:
+            said += [f"{_jobs(self.found_no_room)} found no room"] if counts else []
+        elif self.waiting:
             shown = ", ".join(self.waiting[:5]) + (" ..." if len(self.waiting) > 5 else "")
             why = f"; {self.waiting[0]}: {self.why_waiting}" if self.why_waiting else ""
             said.append(f"{_jobs(len(self.waiting))} never started: {shown}{why}")
@@ -95,7 +103,17 @@ class SimulationResult(Struct):
         """Those of all runs, each once, with the policy unless it is true of all of them. Times of policies that finish different jobs
         are no comparison: a remark says so."""
         said = [f"{name}: {remark}" if name else remark for name, remark in _of_policies(self.runs)]
+        said += self._counts("jobs that walltimes ended before the work was done", [run.ended_early for run in self.runs])
+        said += self._counts("jobs that found no room", [run.found_no_room for run in self.runs])
         return [*said, *comparison(self.to_dict()["policies"])]
+
+    def _counts(self, title: str, numbers: Sequence[int]) -> list[str]:
+        """One remark with the number under each policy, the mean over its seeds; none if all are zero. `numbers`: of each run."""
+        by_policy: dict[str, list[int]] = {}
+        for run, number in zip(self.runs, numbers):
+            by_policy.setdefault(run.name, []).append(number)
+        shown = ", ".join(f"{name} {sum(each) / len(each):,.6g}" for name, each in by_policy.items())
+        return [f"{title}: {shown}"] if any(numbers) else []
 
     def to_dict(self) -> dict[str, Any]:
         """The documented form (docs/simulate.md). Figures of a policy are means over its seeds."""
@@ -207,7 +225,9 @@ def run_policy(
         if count % 1024 == 0 and progress is not None:
             progress(name, time, measures.finished)
     if options.arrivals is not None:
-        measures.at = allocated_at(come, measures.held(), gpus, options.arrivals)
+        held = measures.held()
+        measures.at = allocated_at(come, held, gpus, options.arrivals)
+        measures.course = course(come, held, gpus)
     measures.failures = simulation.node_failures
     measures.forget_quota()
     waiting = [job.job.name for job in simulation.waiting]
@@ -259,7 +279,7 @@ def comparison(policies: Mapping[str, Any]) -> list[str]:
 
 def _of_policies(runs: Sequence[PolicyRun]) -> Iterator[tuple[str, str]]:
     """(policy, remark), each once. What is said of all of several policies comes first, without a name."""
-    said = [(run.name, remark) for run in runs for remark in run.remarks()]
+    said = [(run.name, remark) for run in runs for remark in run.remarks(counts=False)]
     names = {run.name for run in runs}
     by_remark: dict[str, set[str]] = {}
     for name, remark in said:

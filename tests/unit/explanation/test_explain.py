@@ -79,7 +79,7 @@ def test_a_taint_that_is_not_tolerated() -> None:
     assert starting(answer, "taint") == ["remove the taint maint from n"]
 
 
-def test_a_cordoned_node() -> None:
+def test_uncordoning_a_node_is_named_where_it_starts_the_job() -> None:
     answer = explained([node("n").cpu(4).cordoned(), pod("a").cpu(1)], "a")
     assert starting(answer, "uncordon") == ["uncordon n"]
 

@@ -86,7 +86,7 @@ class ForwardProxy:
         try:
             await self._answer(reader, writer)
         except (asyncio.IncompleteReadError, OSError):
-            return  # whoever asked has gone
+            return  # the client has gone
         finally:
             writer.transport.abort()
             self._writers.discard(writer)
