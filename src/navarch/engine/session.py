@@ -166,7 +166,7 @@ class Session(PluginRunner):
         """Task row -> node -> shared devices: places that a moved task leaves. Its pod is there until it is gone."""
         self.repeated_evictions: dict[int, int] = {}
         """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many. It
-        lacks none for a task whose status before was that of no other task of the job; taking the eviction back adds one all the same."""
+        lacks none for a task whose status before was that of no other task of the job; taking that back adds one all the same."""
         self.zones: dict[int, tuple[int, ...]] = {}
         """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
         self.numa_placements: dict[int, tuple[tuple[str, Requests], ...]] = {}
