@@ -10,6 +10,7 @@ A failed trial leaves nothing behind, except where a `compat` asks for it: the a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -92,20 +93,30 @@ class ScenarioTrial:
     def _place_all(self, statement: Statement, job: PartialJob, nodes: BoolArray, victims: Victims, evicted: set[int]) -> bool:
         """Place the job and the evicted tasks, once each, in fairness order. False if the job finds no place.
 
-        Free resources only shrink on the way. Once every class that is still to come has failed, the rest is skipped."""
+        Free resources only shrink on the way. Once every class that is still to come has failed, the rest is skipped.
+
+        Within a queue jobs are served in job order, and jobs that are not concerned get nothing. So once all jobs that are left belong
+        to one queue, the order of queues no longer matters, and the jobs of that queue are served directly."""
         session = self.session
         concerned = {batch.job.row: batch.job for batch in victims}
-        others = [each for each in self._pending if each.row not in concerned and each.row != job.row]
-        left = {*concerned, job.row}
+        left = {each.row: each.queue for each in (*concerned.values(), job)}
+        queues = Counter(queue.name for queue in left.values())
+        others = [each for each in self._pending if each.row not in left] if len(queues) > 1 else []
         forest = QueueForest(session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted))
         hopeless: set[int] = set()
         self._placed.clear()
         kinds = self._kinds(concerned.values())
         waits = True
-        while left and (each := forest.pop()) is not None:
-            if each.row not in left:
+        while left:
+            each = forest.pop() if len(queues) > 1 else forest.pop_from(next(iter(left.values())))
+            if each is None:
+                break
+            queue = left.pop(each.row, None)
+            if queue is None:
                 continue
-            left.discard(each.row)
+            queues[queue.name] -= 1
+            if not queues[queue.name]:
+                del queues[queue.name]
             placement = ChunkPlacement(session, statement, nodes, evicted, hopeless)
             placed = placement.place(whole_job(each), each.tree)
             if placed:
