@@ -248,7 +248,7 @@ class SchedulingQueue:
 
     def activate_queues(self, cluster: Cluster, *, all_of_them: bool = False) -> int:
         """For policies that keep the order of a queue: an active job of a queue activates all of its queue. Otherwise it would start
-        before an inactive job that comes first. `all_of_them`: it activates all queues, for policies that promise room to waiting jobs.
+        before an inactive job that comes first. `all_of_them`: it activates all queues, for policies that promise room to jobs.
         Otherwise it would take what an inactive job was promised. Returns how many became active."""
         jobs = cluster.jobs
         waiting = np.flatnonzero(jobs.counts[: jobs.rows.top, TaskStatus.PENDING]).tolist()

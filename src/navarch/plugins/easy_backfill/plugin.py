@@ -5,7 +5,7 @@ A later job may start before it only if it ends by then, or if it takes nothing 
 Ends are known of jobs that say how long they run (annotation `navarch.io/expected-duration`). A running job that is past its time is
 taken to end at any moment. Where no known ends let the first job start, nothing can be promised, and later jobs pass.
 
-A promise is made anew in every cycle, so it moves up when jobs end early. It stands on the job as the reason `Reserved`: "Reserved until TIME".
+A promise is made anew in every cycle, so it moves up when jobs end early. The job's reason is "Reserved until TIME".
 """
 
 from __future__ import annotations
