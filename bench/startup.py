@@ -3,7 +3,7 @@
     python -m bench.startup                 15 rounds
     python -m bench.startup --rounds 5
 
-Each is a process of its own with warm byte-code caches, beside a bare Python that imports asyncio, ssl and numpy: what nobody who
+Each is a process of its own with warm byte-code caches, beside a bare Python that imports asyncio, ssl and numpy: what no program that
 uses them can go below. Rounds take turns, so that a busy machine is busy for all of them; the fastest of each counts.
 """
 

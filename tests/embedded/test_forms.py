@@ -83,7 +83,7 @@ def test_wrong_types_are_named(spec: Any, said: str) -> None:
         ("in in (in)", {"in": "in"}, True),
     ],
 )
-def test_label_selectors(text: str, labels: dict[str, str], holds: bool) -> None:
+def test_a_label_selector_matches_as_kube_apiserver_reads_it(text: str, labels: dict[str, str], holds: bool) -> None:
     test = parse_labels(text)
     assert test is not None and test(labels) is holds
 
@@ -95,7 +95,7 @@ def test_label_selectors_that_make_no_sense(text: str) -> None:
     assert refused.value.code == 400
 
 
-def test_label_selector_objects() -> None:
+def test_a_selector_object_matches_all_of_its_terms() -> None:
     expressions = [{"key": "a", "operator": "In", "values": ["1"]}, {"key": "b", "operator": "DoesNotExist"}]
     test = object_selector({"matchLabels": {"c": "3"}, "matchExpressions": expressions})
     assert test({"a": "1", "c": "3"}) and not test({"a": "1", "b": "", "c": "3"})
@@ -140,7 +140,7 @@ def test_strategic_merge_follows_the_fields_declarations() -> None:
     assert strategic_merge(volume, swap, POD) == {"spec": {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}}
 
 
-def test_json_patches() -> None:
+def test_json_patches_apply_or_name_what_does_not_fit() -> None:
     document = {"a": {"b": [1, 2]}, "c/d": 1}
     operations = [
         {"op": "add", "path": "/a/b/1", "value": 9},

@@ -269,7 +269,7 @@ def test_config_maps_and_budgets_that_are_refused(both: Conversation) -> None:
     both("POST", budgets, {"metadata": {"name": "b"}, "spec": wrong})
 
 
-def test_reading_with_options(both: Conversation) -> None:
+def test_reading_with_options_is_answered_alike(both: Conversation) -> None:
     pods = both.path("pods")
     both("POST", pods, pod("a", {"app": "a"}))
     both("GET", pods, labelSelector="app in (a,b),!other")
@@ -291,7 +291,7 @@ def test_reading_with_options(both: Conversation) -> None:
     both("GET", "/nope")
 
 
-def test_patches(both: Conversation) -> None:
+def test_patches_are_answered_alike(both: Conversation) -> None:
     pods, path = both.path("pods"), both.path("deployments", "d", "apps/v1")
     both("POST", pods, pod("a"))
     both.patch(f"{pods}/a", [{"op": "test", "path": "/metadata/name", "value": "z"}], "json-patch+json", loosely=True)
@@ -319,7 +319,7 @@ def test_patches(both: Conversation) -> None:
     both.patch(f"{path}/status", {"status": {"replicas": 1}, "spec": {"replicas": 9}})
 
 
-def test_server_side_apply(both: Conversation) -> None:
+def test_server_side_apply_is_answered_alike(both: Conversation) -> None:
     path = both.path("configmaps", "s")
     one = config_map("s", {"a": "1", "b": "2"}, labels={"l": "1"})
     both.apply(path, one, fieldManager="one")
@@ -349,7 +349,7 @@ def test_server_side_apply(both: Conversation) -> None:
     both.apply(f"{path}/status", status, fieldManager="controller")
 
 
-def test_scale(both: Conversation) -> None:
+def test_scale_is_answered_alike(both: Conversation) -> None:
     path = both.path("deployments", "d", "apps/v1")
     both("POST", path.rpartition("/")[0], deployment("d"))
     both("GET", f"{path}/scale")
@@ -360,7 +360,7 @@ def test_scale(both: Conversation) -> None:
     both("DELETE", path)
 
 
-def test_custom_kinds(both: Conversation) -> None:
+def test_custom_kinds_are_served_alike(both: Conversation) -> None:
     kind = "Same" + both.namespace.replace("-", "").title()
     group = f"{both.namespace}.example.io"
     definition = widget_definition("sames", kind, group)
@@ -410,7 +410,7 @@ def wait_until_served(both: Conversation, *paths: str) -> None:
                 assert time.monotonic() < until, f"{path} is not served"
 
 
-def test_deleting(both: Conversation) -> None:
+def test_deletions_are_answered_alike(both: Conversation) -> None:
     maps = both.path("configmaps")
     both("POST", maps, config_map("f", finalizers=["example.io/x"]))
     both("DELETE", f"{maps}/f")
@@ -431,7 +431,7 @@ def test_deleting(both: Conversation) -> None:
     both("DELETE", "/api/v1/namespaces/default")
 
 
-def test_evictions(both: Conversation) -> None:
+def test_evictions_are_answered_alike(both: Conversation) -> None:
     pods, budgets = both.path("pods"), both.path("poddisruptionbudgets", group="policy/v1")
     both("POST", pods, pod("e", {"app": "e"}))
     both("POST", f"{pods}/e/binding", binding("e", "n1"))
@@ -584,7 +584,7 @@ def test_rules_of_single_kinds(both: Conversation) -> None:
 
 
 @pytest.mark.parametrize("plural", ["pods", "configmaps", "secrets", "services"])
-def test_tables(both: Conversation, plural: str) -> None:
+def test_tables_have_the_same_columns_and_cells(both: Conversation, plural: str) -> None:
     both("POST", both.path("pods"), pod("a"))
     both("POST", both.path("configmaps"), config_map("a"))
     form = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -221,7 +221,7 @@ def test_cordon_taint_and_drain(kubectl: Kubectl) -> None:
     kubectl("delete", "node", name)
 
 
-def test_watching(kubectl: Kubectl) -> None:
+def test_a_watch_shows_each_change(kubectl: Kubectl) -> None:
     kubectl("run", "a", "--image=x")
     watching = subprocess.Popen(
         kubectl.command("get", "pods", "-w", "--output-watch-events", "--no-headers"), stdout=subprocess.PIPE, text=True
@@ -237,7 +237,7 @@ def test_watching(kubectl: Kubectl) -> None:
     assert (first[:2], second[:2], rest) == (["ADDED", "a"], ["MODIFIED", "a"], ["MODIFIED", "DELETED"])
 
 
-def test_custom_kinds(kubectl: Kubectl) -> None:
+def test_a_custom_kind_is_applied_shown_and_scaled(kubectl: Kubectl) -> None:
     group = f"{kubectl.namespace}.example.io"
     kind = "Gadget"
     kubectl("apply", "-f", "-", manifest=widget_definition("gadgets", kind, group))

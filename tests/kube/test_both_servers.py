@@ -25,7 +25,7 @@ pytestmark = pytest.mark.live
 CONFIG_MAPS = Resource("", "v1", "configmaps")
 
 
-async def test_verbs(live: Live) -> None:
+async def test_each_verb_acts_or_raises_its_error(live: Live) -> None:
     client, namespace = live.client, live.namespace
     await live.node("n1")
     made = await live.pod("p")
@@ -84,7 +84,7 @@ async def test_a_pod_is_bound_once(live: Live) -> None:
     assert (await client.get(PODS, "p", namespace=namespace, type=Pod)).spec.node_name == "n1"
 
 
-async def test_an_eviction(live: Live) -> None:
+async def test_an_eviction_removes_the_pod_of_that_uid_only(live: Live) -> None:
     made = await live.pod("p")
     if live.embedded is not None:  # a real one tries for ten seconds before it says so
         with pytest.raises(Conflict):
@@ -94,7 +94,7 @@ async def test_an_eviction(live: Live) -> None:
         await live.client.get(PODS, "p", namespace=live.namespace)
 
 
-async def test_discovery_and_refusals(live: Live) -> None:
+async def test_unknown_kinds_and_strangers_are_refused(live: Live) -> None:
     client = live.client
     assert await client.discovery.serves(PODS, "binding") and await client.discovery.serves(LEASES)
     assert not await client.discovery.serves(Resource("nobody.example.com", "v1", "things"))
@@ -106,7 +106,7 @@ async def test_discovery_and_refusals(live: Live) -> None:
             await nobody.list(PODS)
 
 
-async def test_pages(live: Live) -> None:
+async def test_a_list_of_several_pages_is_one_list(live: Live) -> None:
     for number in range(7):
         await live.pod(f"p{number}")
     listing = await live.client.list(PODS, Pod, namespace=live.namespace, page_size=3)

@@ -91,7 +91,7 @@ async def test_create_update_and_delete(api: SmallApi, client: Client) -> None:
     }
 
 
-async def test_bind_and_evict(api: SmallApi, client: Client) -> None:
+async def test_bind_and_evict_post_the_bodies_of_the_api(api: SmallApi, client: Client) -> None:
     await client.bind("d", "p", uid="u", node="n")
     assert api.requests[-1].path == "/api/v1/namespaces/d/pods/p/binding"
     assert json.loads(api.bodies[-1])["target"]["name"] == "n"
@@ -237,7 +237,7 @@ async def test_a_port_without_a_listener_is_unreachable() -> None:
                 await client.bind("d", "p", uid="u", node="n")
 
 
-async def test_discovery(api: SmallApi, client: Client) -> None:
+async def test_discovery_asks_for_the_version_and_the_subresource(api: SmallApi, client: Client) -> None:
     listed = {"resources": [{"name": "podgroups", "kind": "PodGroup", "verbs": ["list"]}, {"name": "podgroups/status"}]}
     volcano = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
     older = Resource("scheduling.volcano.sh", "v1alpha1", "podgroups")
@@ -275,7 +275,7 @@ async def test_without_a_list_of_groups_any_version_may_be_served(api: SmallApi,
     assert await served.first([replace(queues, version="v2"), queues]) == replace(queues, version="v2")
 
 
-def test_paths() -> None:
+def test_paths_are_escaped_and_need_a_namespace() -> None:
     assert PODS.path() == "/api/v1/pods"
     assert PODS.path("d", "a/b") == "/api/v1/namespaces/d/pods/a%2Fb"
     assert NODES.path(None, "n") == "/api/v1/nodes/n"

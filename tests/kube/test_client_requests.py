@@ -64,7 +64,9 @@ Call = Callable[[Client], Awaitable[object]]
         ),
     ],
 )
-async def test_a_write(api: SmallApi, client: Client, call: Call, method: str, path: str, query: dict[str, str], body: Any) -> None:
+async def test_a_write_sends_its_method_path_query_and_body(
+    api: SmallApi, client: Client, call: Call, method: str, path: str, query: dict[str, str], body: Any
+) -> None:
     await call(client)
     (request,) = api.requests
     assert (request.method, request.path, dict(request.query)) == (method, path, query)

@@ -64,7 +64,9 @@ async def seen_by(api: SmallApi, endpoint: Endpoint) -> tuple[str | None, str | 
 
 
 @pytest.mark.parametrize("inline", [True, False], ids=["inline", "files"])
-async def test_a_client_certificate(tmp_path: Path, authority: Authority, tls_api: SmallApi, inline: bool) -> None:
+async def test_a_client_certificate_is_shown_to_the_server(
+    tmp_path: Path, authority: Authority, tls_api: SmallApi, inline: bool
+) -> None:
     certificate, key = authority.user("alice", ["team"])
     if inline:
         cluster = {"server": tls_api.url, "certificate-authority-data": b64(authority.certificate_file)}
@@ -140,7 +142,7 @@ async def test_an_authority_is_whatever_is_named_as_one(tmp_path: Path, authorit
     """As kubectl has it: signed by an unknown authority, and without the key usage that RFC 5280 asks for."""
     name = x509.load_pem_x509_certificate(authority.certificate_file.read_bytes()).subject
     now = datetime.datetime.now(datetime.UTC)
-    stranger = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority that nobody has")])
+    stranger = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority that no client trusts")])
     key = serialization.load_pem_private_key((authority.folder / "ca.key").read_bytes(), None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(stranger).public_key(key.public_key())
@@ -192,7 +194,7 @@ def test_contexts_namespaces_and_several_files(tmp_path: Path, monkeypatch: pyte
         connect(context="nowhere")
 
 
-async def test_impersonation(tmp_path: Path, api: SmallApi) -> None:
+async def test_impersonation_is_sent_as_headers(tmp_path: Path, api: SmallApi) -> None:
     endpoint = connect(write(tmp_path, {"server": api.url}, {"as": "bob", "as-groups": ["g1", "g2"]}))
     await seen_by(api, endpoint)
     headers = api.requests[-1].headers
@@ -241,7 +243,7 @@ def test_files_that_are_no_kubeconfig(tmp_path: Path, text: str, message: str) -
         load_kubeconfig([tmp_path / "missing"])
 
 
-async def test_in_a_pod(tmp_path: Path, authority: Authority, tls_api: SmallApi) -> None:
+async def test_a_pod_connects_by_its_service_account(tmp_path: Path, authority: Authority, tls_api: SmallApi) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(tls_api.port)}
     assert not in_cluster(tmp_path, environ)
     (tmp_path / "token").write_text("from the kubelet", encoding="utf-8")

@@ -125,7 +125,7 @@ async def test_an_extender_over_tls_with_a_client_certificate(tmp_path: Path, in
         await extenders.close()
 
 
-def test_tls_settings() -> None:
+def test_tls_is_verified_unless_insecure_is_set() -> None:
     assert tls_context({}) is None
     insecure = tls_context({"insecure": True})
     assert insecure is not None and not insecure.check_hostname

@@ -21,7 +21,7 @@ async def failure(handler: Handler, *, timeout: float = 30.0, most: int = 1 << 2
     return str(caught.value)
 
 
-async def test_an_answer() -> None:
+async def test_a_post_returns_the_body_of_the_answer() -> None:
     async with serving(saying({"a": 1})) as served:
         server = JsonServer(f"{served.address}/base//", timeout=30.0)
         assert await server.post("verb", b'{"q":2}') == b'{"a":1}'

@@ -59,7 +59,7 @@ async def test_a_group_without_pods_is_admitted_by_the_scheduler_that_its_job_na
         await job(world, "theirs", "volcano")
         await job(world, "ours", "navarch")
         await world.eventually(lambda: phase(world, "ours"), lambda found: found == "Inqueue")
-        assert await phase(world, "theirs") in ("", "Pending")  # whoever admitted the one saw the other
+        assert await phase(world, "theirs") in ("", "Pending")  # a scheduler that admitted the one has seen the other
         for i in range(2):
             await world.client.create(PODS, world.pod_body(f"ours-{i}", "1", "ours", "navarch"), namespace=world.namespace)
         await history.until_bound(2, "ours")

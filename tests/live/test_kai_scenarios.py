@@ -119,7 +119,7 @@ async def test_running_pods_are_moved_together_so_that_a_larger_one_fits(play: W
         await group(world, "large", minMember=1)
         await member(world, "large-0", "large", gpus=2)
         await history.until(
-            lambda: [t.name for t in history.tasks.values() if t.deleting] == ["third-0"], "who may be moved is asked to go"
+            lambda: [t.name for t in history.tasks.values() if t.deleting] == ["third-0"], "the pod that may be moved is evicted"
         )
         promise = "node n1 is promised to it: it starts there when pods that are leaving are gone"
         await refusal(world, "large-0", promise)

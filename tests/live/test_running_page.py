@@ -111,7 +111,7 @@ async def test_every_command_works_as_written(fresh: World) -> None:
             case ["ls", folder]:
                 assert (await reader.output(words, 0)).split() == sorted(each.name for each in (reader.folder / folder).iterdir())
             case _:
-                raise AssertionError(f"{shlex.join(words)}: nobody tries this")
+                raise AssertionError(f"{shlex.join(words)}: no test tries this")
         done += 1
     assert done >= 9
 

@@ -22,7 +22,9 @@ NOTHING = 0.1
 
 
 @given(st.lists(QUEUE, min_size=1, max_size=8), AMOUNT, AMOUNT)
-def test_division(queues: list[tuple[int, int, int, int, int]], first: int, second: int) -> None:
+def test_no_queue_gets_more_than_it_asks_for_may_have_or_is_there(
+    queues: list[tuple[int, int, int, int, int]], first: int, second: int
+) -> None:
     weight = np.array([q[0] for q in queues], dtype=np.float64)
     request = np.array([[q[1], q[2], 0.0] for q in queues])
     limit = np.array([[q[3], q[4], np.inf] for q in queues])

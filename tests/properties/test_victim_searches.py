@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.worlds.kai_cycles import KAI, NOW, SEEDS, finished
-from tests.worlds.random_kai_clusters import KaiWorld, kai_world, large_world
+from tests.worlds.random_kai_clusters import KaiWorld, fragmented_world, kai_world, large_world
 
 from navarch.actions.kai import eviction as kai_eviction
 from navarch.actions.kai.eviction import KaiPreempt, KaiReclaim
+from navarch.actions.kai.solver.node_bound import SingleNodeBound
+from navarch.actions.kai.solver.resource_bound import ResourceBound
 from navarch.actions.kai.solver.solver import Solver
 from navarch.actions.kai.solver.victim_queue import Batch, batches
 from navarch.engine.cycle import decide
@@ -45,6 +47,28 @@ def test_a_walk_with_shortcuts_decides_as_the_plain_one(seed: int, sharing: floa
 def test_the_same_on_larger_clusters(seed: int, policy: str) -> None:
     fast, slow = (decided(large_world(seed, 0.0, 12), POLICIES[policy], plain=plain) for plain in (False, True))
     assert fast == slow
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_the_same_where_gangs_wait_for_fragments(seed: int) -> None:
+    fast, slow = (decided(fragmented_world(seed), POLICIES["all may move"], plain=plain) for plain in (False, True))
+    assert fast == slow
+
+
+def test_whole_searches_are_left_out_on_fragmented_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    left_out = []
+    excludes = SingleNodeBound.excludes_probes
+
+    def watched(self: SingleNodeBound, bound: ResourceBound, probes: int) -> bool:
+        found = excludes(self, bound, probes)
+        left_out.append(found and probes > 1)
+        return found
+
+    monkeypatch.setattr(SingleNodeBound, "excludes_probes", watched)
+    for seed in range(12):
+        decided(fragmented_world(seed), POLICIES["all may move"], plain=False)
+    assert left_out.count(True) > 3
 
 
 def nobody_in_vain(world: KaiWorld) -> int:

@@ -131,7 +131,7 @@ def test_policies_by_name_path_and_mapping(tmp_path: Path) -> None:
         plan(objects, {"actions": "allocat", "tiers": []})
 
 
-def test_namespaces_as_queues() -> None:
+def test_a_namespace_is_the_queue_of_pods_that_name_none() -> None:
     objects = [node("n").cpu("4"), pod("a", "team"), pod_group("g", 1, "team").queue("default"), queue("default")]
     found = jobs(plan(objects, SIMPLE, namespace_as_queue=True))
     assert (found["team/a"]["queue"], found["team/g"]["queue"]) == ("team", "default")

@@ -41,14 +41,55 @@ def large_world(seed: int, sharing: float = 0.25, most_nodes: int = 60) -> KaiWo
     return _filled(world, nodes, (4, 8, 8), 3 * nodes, 12)
 
 
+def fragmented_world(seed: int) -> KaiWorld:
+    """Every node has room, and no node has enough of it for a pod of the gangs that wait. Single pods and small gangs run."""
+    world = KaiWorld(random.Random(seed), sharing=0.0)
+    rng, nodes = world.rng, [f"node-{i}" for i in range(world.rng.randint(6, 12))]
+    for name in nodes:
+        _node(world, name, 8)
+    _queue(world, "department", "", -1.0, -1.0, 0)
+    _queue(world, "holder", "department", 0.0, -1.0, 1)
+    _queue(world, "claimant", "department", float(8 * len(nodes)), -1.0, 2)
+    asked, spread = rng.choice((5, 6, 6)), rng.choice((0.0, 0.0, 0.1, 0.5))
+    for i, name in enumerate(nodes):
+        while world.free[name] >= asked:
+            others = [each for each in rng.sample(nodes, 2) if each != name and world.free[each] and rng.random() < spread]
+            _gang(world, f"running-{i}-{world.free[name]}", "holder", 1, [name, *others])
+    for i in range(rng.randint(1, 3)):
+        _gang(world, f"waiting-{i}", "claimant", asked, [""] * rng.randint(2, 8))
+    return world
+
+
+def _gang(world: KaiWorld, name: str, queue: str, gpus: int, nodes: list[str]) -> None:
+    """A gang with a pod on each of these nodes; pods without one wait. Some gangs need fewer pods than they have."""
+    created = float(len(world.limits) + len(world.room) + sum(world.free.values()))
+    least = len(nodes) if world.rng.random() < 0.8 else 1
+    spec = JobSpec(
+        f"ns/{name}", queue, least, "ns", name, name, "kai", priority=50, preemptable=True, created=created, phase="Inqueue"
+    )
+    world.cluster.put_job(spec)
+    shape = Shape(requests=requests_from({"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}))
+    for i, node in enumerate(nodes):
+        status = TaskStatus.RUNNING if node else TaskStatus.PENDING
+        if node:
+            world.free[node] -= gpus
+        pod = f"{name}-{i}"
+        world.cluster.put_task(
+            TaskSpec(pod, "ns", pod, shape, spec.key, node, status, created=created, phase=status.name.capitalize())
+        )
+
+
+def _node(world: KaiWorld, name: str, gpus: int) -> None:
+    requests = {"cpu": str(CPUS), "memory": f"{MEMORY}Gi", "pods": "40", "nvidia.com/gpu": str(gpus)}
+    labels = {"nvidia.com/gpu.memory": str(GPU_MEMORY), "kubernetes.io/hostname": name}
+    world.cluster.put_node(NodeSpec(name, allocatable=requests_from(requests), labels=labels))
+    world.free[name], world.room[name] = gpus, CPUS
+
+
 def _filled(world: KaiWorld, nodes: int, sizes: tuple[int, ...], jobs: int, largest: int) -> KaiWorld:
     rng = world.rng
     for i in range(nodes):
-        name, gpus = f"node-{i}", rng.choice(sizes)
-        requests = {"cpu": str(CPUS), "memory": f"{MEMORY}Gi", "pods": "40", "nvidia.com/gpu": str(gpus)}
-        labels = {"nvidia.com/gpu.memory": str(GPU_MEMORY), "kubernetes.io/hostname": name}
-        world.cluster.put_node(NodeSpec(name, allocatable=requests_from(requests), labels=labels))
-        world.free[name], world.room[name] = gpus, CPUS
+        _node(world, f"node-{i}", rng.choice(sizes))
     total = sum(world.free.values())
     departments = [f"dep-{i}" for i in range(rng.randint(1, 2))]
     for i, name in enumerate(departments):

@@ -8,33 +8,26 @@ be ready once resources are released keeps its promises, and nothing is bound. O
 from __future__ import annotations
 
 import numpy as np
-from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, RemainingWork, remaining_work
 from navarch.actions.equal_turns import EqualTurns, may_take_turns_together
 from navarch.actions.job_queues import JobHeap, Turns, admit_groups_without_pods, admitted, takes_part, waiting_tasks
 from navarch.actions.label_domains import label_domains, no_label_domain
+from navarch.actions.placement_attempt import PlacementAttempt
 from navarch.actions.preemptor_eligibility import keeps_to_label
-from navarch.actions.role_refusals import RoleRefusals
-from navarch.actions.task_heap import take_next
+from navarch.actions.static_exclusion import StaticExclusion
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
-from navarch.engine.node_functions import Scope, TaskClass
 from navarch.engine.placement.attainable import HopelessTasks
-from navarch.engine.placement.fit_errors import FitErrors
-from navarch.engine.placement.shared_devices import shares_devices
-from navarch.engine.placement.static_cache import static_mask
 from navarch.engine.points.protocols import JobTurn
-from navarch.engine.reasons import Event, Reason
+from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
 from navarch.engine.topology.domains import NOWHERE
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
-
-_UNDONE_BY = (Event.NODE_ADDED, Event.NODE_CHANGED, Event.POD_CHANGED)
 
 
 class Allocate(Action):
@@ -290,124 +283,18 @@ class Allocate(Action):
     ) -> bool:
         """Place tasks from the end of the list until the job is ready, or its part in a domain. Returns whether it is ready.
         `inside`: only on these nodes."""
-        session = self.session
-        moving = session.task_order_moves(job)
-        within = inside
-        if part is not None:
-            session.domains.drop_anchor(part)
-            within = None if domain == session.domains.tree.top else session.domains.tree.mask(domain)
-        refusals = RoleRefusals(session, tasks, lasting=self._refusals_last and self._missing(job, part) > 1)
-        while tasks:
-            task = session.class_of(tasks[-1])
-            if self._role_failed(job, tasks[-1], part):
-                (skipped,) = take_next(session, tasks, 1, moving=moving)
-                spec = session.task(skipped)
-                text = f"Task {spec.name} with role spec {spec.role} has already predicated failed, skip"
-                job.fit_errors.setdefault(skipped, FitErrors(0, message=text))
-                continue
-            wanted = self._missing(job, part)
-            role = session.task(tasks[-1]).role
-            if wanted > 1 and (moving or refusals.bind(role) or session.view(task).one_by_one(within)):
-                wanted = 1
-            room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted, alike=refusals.alike))
-            if reason is not None:
-                self._refused_by_queue(job, reason)
-                nowhere = self._excluded.reason(task) if session.semantics.refusals_tell_all else None
-                if nowhere is not None:
-                    self._refused_by_queue(job, nowhere)
-                take_next(session, tasks, self._run_length(tasks, task, 1 if moving else len(tasks)), moving=moving)
-                continue
-            refusal = session.pre_predicate(task)
-            if refusal is not None:
-                (refused,) = take_next(session, tasks, 1, moving=moving)
-                job.fit_errors[refused] = FitErrors(len(session.nodes), message=refusal.message, codes=(refusal.code,))
-                job.refuse(refusal)
-                if can_still_start(job, part):
-                    continue
-                break
-            if self._nominated(job, tasks, task, statement, within):
-                if self._is_ready(job, part):
-                    return True
-                continue
-            open_to = within
-            if refusals.bind(role):
-                open_to = refusals.open_to(role, within)
-                refusals.note(tasks[-1], within)
-            nodes, pipelined = session.view(task).choose(room, open_to)
-            if not nodes:
-                errors = refusals.explain(role) if refusals.bind(role) else session.view(task).explain(within=within)
-                errors.domain = session.domains.tree.names[domain] if within is not None and part is not None else ""
-                placed = sum(len(operation.tasks) for operation in statement.operations)
-                (refused,) = take_next(session, tasks, 1, moving=moving)
-                job.fit_errors[refused] = replace(errors, beside=placed) if placed else errors
-                if can_still_start(job, part):
-                    continue
-                break
-            failure = session.view(task).scoring_failure()
-            if failure is not None:
-                take_next(session, tasks, 1, moving=moving)
-                job.refuse(failure)
-                continue
-            chosen = take_next(session, tasks, len(nodes), moving=moving)
-            groups: tuple[str, ...] = ()
-            if session.devices is not None and shares_devices(task):
-                groups, pipelined = session.devices.choose(task, nodes[0], not pipelined) or ((), pipelined)
-            place = statement.pipeline if pipelined else statement.allocate
-            vetoed = place(job, chosen, nodes, task, groups)
-            if vetoed:
-                for reason in vetoed.values():
-                    job.refuse(reason)
-                tasks += [row for row in reversed(chosen) if row not in vetoed]
-                continue
-            if part is not None:
-                session.domains.drag_anchor(part, nodes)
-            if self._is_ready(job, part):
-                return True
-        return self._is_ready(job, part)
-
-    def _missing(self, job: Job, part: SubJob | None) -> int:
-        """How many tasks may be placed before readiness has to be asked again."""
-        return self.session.job_missing(job) if part is None else self.session.sub_job_missing(part)
-
-    def _is_ready(self, job: Job, part: SubJob | None) -> bool:
-        return self.session.job_ready(job) if part is None else self.session.sub_job_ready(part)
-
-    def _run_length(self, tasks: list[int], task: TaskClass, most: int, *, alike: bool = False) -> int:
-        """How many of the next tasks, at most `most`, can be placed in one step: same class, same role, and no nominated node
-        except on the first. Bounded, because a ready job returns for one task a turn however many it has left. `alike`: all are known
-        to be of the same class."""
-        session = self.session
-        if most == 1 or session.task(tasks[-1]).nominated_node:
-            return 1
-        role, count = session.task(tasks[-1]).role, 0
-        alike = alike or (most > 2 and session.share_class(tasks[-most:]))
-        for row in reversed(tasks):
-            spec = session.task(row)
-            if count == most or spec.role != role or spec.nominated_node or not (alike or session.class_of(row) is task):
-                break
-            count += 1
-        return count
-
-    def _nominated(self, job: Job, tasks: list[int], task: TaskClass, statement: Statement, within: BoolArray | None) -> bool:
-        """Place a task with a nominated node there, if it fits now or after releases."""
-        session = self.session
-        name = session.task(tasks[-1]).nominated_node
-        row = session.snapshot.nodes.row(name) if name and not shares_devices(task) else None
-        if row is None or (within is not None and not within[row]):
-            return False
-        view = session.view(task)
-        if not view.feasible()[row] or not view.future[row]:
-            return False
-        place = statement.allocate if view.idle[row] else statement.pipeline
-        place(job, take_next(session, tasks, 1, moving=session.task_order_moves(job)), [row], task)
-        return True
-
-    def _role_failed(self, job: Job, task: int, part: SubJob | None) -> bool:
-        if not self.session.semantics.role_failure_is_remembered or not job.fit_errors:
-            return False
-        role = self.session.task(task).role
-        failed = job.fit_errors.keys() if part is None else job.fit_errors.keys() & set(part.tasks)
-        return bool(role) and any(self.session.task(t).role == role for t in failed)
+        attempt = PlacementAttempt(
+            job,
+            tasks,
+            statement,
+            part,
+            domain,
+            inside,
+            refusals_last=self._refusals_last,
+            excluded=self._excluded,
+            refused_by_queue=self._refused_by_queue,
+        )
+        return attempt.run()
 
 
 def _has_domains(job: Job) -> bool:
@@ -415,52 +302,3 @@ def _has_domains(job: Job) -> bool:
     if job.spec.sub_groups:
         return True
     return job.spec.topology is not None and job.session.domains.is_bounded(job)
-
-
-def can_still_start(job: Job, part: SubJob | None = None) -> bool:
-    """After a task found no node: whether the job, or this part of it, can reach its minimum without the roles that failed."""
-    if job.min_member >= len(job.tasks) or job.session.semantics.misfit_ends_turn:
-        return False
-    if part is not None and part.min_member >= len(part.tasks):
-        return False
-    if job.spec.sub_groups:
-        return True
-    session = job.session
-    failed = {session.task(t).role for t in job.fit_errors}
-    roles = dict(job.spec.roles)
-    if job.min_member < sum(roles.values()):
-        pending = [t for t in job.tasks_in(TaskStatus.PENDING) if session.task(t).role not in failed]
-        return job.ready_count + len(pending) >= job.min_member
-    ready = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
-    counts = job.role_counts(ready, pending_best_effort=True)
-    return all(counts[role] >= roles.get(role, 0) for role in failed)
-
-
-class StaticExclusion:
-    """Finds classes of tasks that the static filters of every node refuse, by a selector or a taint for example.
-
-    A task that its queue refuses is tried on no node. Without this check its owner would learn of the second obstacle only after
-    the queue has room. Only static filters are asked, because free resources change all the time. The answer is cached for
-    each class, so a backlog of equal jobs costs one look-up a job."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._known: dict[int, Reason | None] = {}
-
-    def reason(self, task: TaskClass) -> Reason | None:
-        """Why the static filters of every node refuse such a task; None if some node passes."""
-        if task.number not in self._known:
-            self._known[task.number] = self._find(task)
-        return self._known[task.number]
-
-    def _find(self, task: TaskClass) -> Reason | None:
-        session = self._session
-        left = np.ones(len(session.nodes), dtype=bool)
-        for each in session.filters_for(task):
-            if each.scope is Scope.STATIC:
-                left &= static_mask(session, each, task)
-        if left.any() or not len(left):
-            return None
-        errors = session.view(task).explain(resources=False)
-        text = f"nor would any node take it: {errors.text(session.semantics)}"
-        return Reason("Unschedulable", text, errors.nodes, {"nodes": errors.refused}, _UNDONE_BY)

@@ -251,7 +251,7 @@ class EqualTurns:
             return False
         self._known.pop(job.row, None)
         nodes = self._choose(job, task, len(chosen))
-        statement, undone = session.statement(), job.last_undone.copy()
+        statement = session.statement(trial=True)
         placed = bool(nodes) and not statement.allocate(job, chosen[: len(nodes)], nodes, task)
         if placed and session.overused(job.queue) is None and session.job_ready(job):
             key, best = session.job_order(job), others.peek()
@@ -264,7 +264,6 @@ class EqualTurns:
                 return self._succeeded(len(nodes))
             self._stays_first = False
         statement.discard()
-        job.last_undone = undone
         return self._failed(len(chosen))
 
     def _choose(self, job: Job, task: TaskClass, count: int) -> list[int]:

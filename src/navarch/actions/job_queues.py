@@ -51,6 +51,40 @@ class QueueHeap:
         return (queue for _, queue in self._heap)
 
 
+class LateQueueHeap:
+    """Queues in a heap whose order may be stale: queues are compared when a push or a pop moves them past each other, by what they
+    hold then. The steps are those of Go's container/heap, so that a stale order gives the same queue as it does there."""
+
+    def __init__(self, session: Session, queues: Iterable[Queue]) -> None:
+        self._order = session.queue_order
+        self._heap: list[Queue] = []
+        for queue in sorted(queues, key=lambda q: q.name):
+            self.push(queue)
+
+    def push(self, queue: Queue) -> None:
+        heap, at = self._heap, len(self._heap)
+        heap.append(queue)
+        while at and self._order(heap[at], heap[(at - 1) // 2]) < 0:
+            parent = (at - 1) // 2
+            heap[at], heap[parent] = heap[parent], heap[at]
+            at = parent
+
+    def pop(self) -> Queue | None:
+        if not self._heap:
+            return None
+        heap, at = self._heap, 0
+        heap[0], heap[-1] = heap[-1], heap[0]
+        best = heap.pop()
+        while (child := 2 * at + 1) < len(heap):
+            if child + 1 < len(heap) and self._order(heap[child + 1], heap[child]) < 0:
+                child += 1
+            if self._order(heap[child], heap[at]) >= 0:
+                break
+            heap[at], heap[child] = heap[child], heap[at]
+            at = child
+        return best
+
+
 class JobHeap:
     """Jobs of one queue, best first."""
 

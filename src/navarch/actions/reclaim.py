@@ -6,13 +6,17 @@ its share (overused), or may not grow by this task (preemptive), does not reclai
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from navarch.actions.eviction_failures import FailedAttempts
-from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, LateQueueHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.actions.preemptor_eligibility import keeps_to_label, needs_domain
 from navarch.engine.action import Action
 from navarch.engine.job import Job
+from navarch.engine.queue import Queue
 from navarch.engine.statement import Statement
 from navarch.engine.victims import search
 from navarch.model.resources import IntArray
@@ -34,16 +38,37 @@ class Reclaim(Action):
             elsewhere = needs_domain(job) if session.semantics.evictions_mind_domains else keeps_to_label(job)
             if not takes_part(session, job) or elsewhere:
                 continue
+            waiting = jobs.setdefault(job.queue.name, JobHeap(session))
             if session.job_starving(job):
-                jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
-        queues = QueueHeap(session, (session.queues[name] for name in jobs))
+                waiting.push(job)
+        if session.semantics.reclaim_sorts_queues_late:
+            self._in_stale_order(jobs)
+            return
+        queues = QueueHeap(session, (session.queues[name] for name, waiting in jobs.items() if len(waiting)))
         while (queue := queues.pop()) is not None:
-            reason = session.overused(queue)
-            while (best := jobs[queue.name].pop()) is not None:
-                if reason is None:
-                    self._for_job(best)
-                else:
-                    best.refuse(reason)
+            self._for_queue(queue, jobs[queue.name])
+
+    def _in_stale_order(self, jobs: dict[str, JobHeap]) -> None:
+        """Queues without waiting jobs have turns too, and a queue is pushed again after each of its jobs but the last. Neither serves
+        a job; both put the heap in order once more."""
+        session = self.session
+        rows = session.snapshot.jobs
+        admitted = np.unique(rows.queue[(rows.queue >= 0) & ~rows.marks.absent & ~rows.marks.unadmitted])
+        names = {rows.queue_names[number] for number in admitted.tolist()} | jobs.keys()
+        queues = LateQueueHeap(session, (session.queues[name] for name in names if name in session.queues))
+        while (queue := queues.pop()) is not None:
+            self._for_queue(queue, jobs.get(queue.name, JobHeap(session)), partial(queues.push, queue))
+
+    def _for_queue(self, queue: Queue, jobs: JobHeap, after_each: Callable[[], None] = lambda: None) -> None:
+        """`after_each` is called after each of its jobs but the last."""
+        reason = self.session.overused(queue)
+        while (best := jobs.pop()) is not None:
+            if reason is not None:
+                best.refuse(reason)
+                continue
+            self._for_job(best)
+            if len(jobs):
+                after_each()
 
     def _for_job(self, job: Job) -> None:
         session = self.session

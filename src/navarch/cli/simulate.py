@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -183,7 +184,7 @@ def simulate(
         click.echo(remark, err=True)
     if report is not None and result.runs:
         try:
-            write_report(result, report, f"{trace} on {cluster}")
+            write_report(result, report, f"{trace} on {cluster}", conditions(window, options))
             click.echo(f"report: {report / 'index.html'}", err=True)
         except OSError as error:  # the figures took long: show them all the same
             click.echo(f"report {report}: not written: {error}", err=True)
@@ -194,6 +195,28 @@ def simulate(
         show(output_console(), figures)
     if failed:
         raise SystemExit(FAILED)
+
+
+def conditions(window: Window, options: RunOptions) -> list[str]:
+    """What else decides the figures, in words for the report."""
+    said = []
+    if math.isfinite(window.start):
+        said.append(f"jobs submitted from {_date(window.start)}")
+    if math.isfinite(window.end):
+        said.append(f"{'' if said else 'jobs submitted '}until {_date(window.end)}")
+    if options.arrivals is not None:
+        said.append(f"jobs come in random order and stay, up to {100 * options.arrivals:g} % of the GPUs")
+    if options.checkpoint is not None:
+        said.append(f"a checkpoint after {options.checkpoint:g} s of work")
+    if options.failures is not None:
+        said.append(f"a node fails every {options.failures.between / 3600:g} h and is back after {options.failures.repair / 3600:g} h")
+    if options.estimates != RunOptions().estimates:
+        said.append(f"expected durations by {options.estimates}")
+    return said
+
+
+def _date(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _make_folder(report: Path) -> None:

@@ -7,15 +7,17 @@ a job or node at hand refuses what needs its consent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from time import perf_counter
 
 from navarch.engine.close import close
 from navarch.engine.containment.containment import Containment
-from navarch.engine.containment.set_aside import OpeningFigures
 from navarch.engine.points.conversation import Conversation, Exchange, Unanswered
+from navarch.engine.points.kept_session import keep_session, open_session
 from navarch.engine.policy.values import Policy
-from navarch.engine.reasons import Reason
 from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
 from navarch.engine.session import CycleStopped, Session
@@ -57,16 +59,39 @@ def decide(
     job that a rule begins to work on, and an empty text when none is at hand."""
     containment = Containment(snapshot, set_aside, left_out_nodes, failed_before)
     timings: dict[str, float] = {}
-    attempt = 0
+    opened = partial(
+        open_session,
+        snapshot,
+        policy,
+        registry,
+        now,
+        uid,
+        devices=devices,
+        report_all=report_all,
+        stopwatch=perf_counter,
+        timings=timings,
+        opening=containment.opening,
+        proceed=proceed,
+        note_job=note_job,
+    )
     try:
-        while True:
+        for attempt in count():
+            conversation = Conversation(exchanges, attempt)
+            if note_job is not None:
+                note_job("")
             try:
-                opening, conversation = containment.opening, Conversation(exchanges, attempt)
-                attempt += 1
                 record = _attempt(
-                    snapshot, policy, registry, now, uid, devices, report_all, report_queues, report_pods, opening, timings,
-                    containment.without_preferences, containment.guarded, conversation, proceed, note_job,
-                )  # fmt: skip
+                    partial(
+                        opened,
+                        without_preferences=containment.without_preferences,
+                        guarded=containment.guarded,
+                        conversation=conversation,
+                    ),
+                    registry,
+                    timings,
+                    report_queues=report_queues,
+                    report_pods=report_pods,
+                )
                 record.notices = list(conversation.notices)
                 break
             except Unanswered as stopped:
@@ -94,56 +119,32 @@ def decide(
 
 
 def _attempt(
-    snapshot: Snapshot,
-    policy: Policy,
+    opened: Callable[[], Session],
     registry: Registry,
-    now: float,
-    uid: str,
-    devices: str,
-    report_all: bool,
+    timings: dict[str, float],
+    *,
     report_queues: bool,
     report_pods: bool,
-    opening: OpeningFigures,
-    timings: dict[str, float],
-    without_preferences: Collection[str],
-    guarded: Mapping[str, Reason | None],
-    conversation: Conversation,
-    proceed: Callable[[], bool] | None,
-    note_job: Callable[[str], None] | None,
 ) -> CycleRecord:
-    """One run of the cycle. If it raises, it leaves nothing behind except columns that `opening` restores."""
-    started = perf_counter()
-    if note_job is not None:
-        note_job("")
-    session = Session(
-        snapshot,
-        policy,
-        registry,
-        now,
-        uid,
-        devices=devices,
-        report_all=report_all,
-        stopwatch=perf_counter,
-        timings=timings,
-        opening=opening,
-        without_preferences=without_preferences,
-        guarded=guarded,
-        conversation=conversation,
-        proceed=proceed,
-        note_job=note_job,
-    )
-    timings["open"] = timings.get("open", 0.0) + perf_counter() - started
-    actions = registry.make_actions(session)
-    for action in actions:
-        started = perf_counter()
-        session.action = action.name
+    """One run of the cycle. If it raises, it leaves nothing behind except columns that the session's `opening` restores."""
+    with _timed(timings, "open"):
+        session = opened()
+    for action in registry.make_actions(session):
+        with _timed(timings, action.name):
+            session.action = action.name
+            session.start_turn(None)
+            action.execute()
+    with _timed(timings, "close"):
         session.start_turn(None)
-        action.execute()
-        timings[action.name] = timings.get(action.name, 0.0) + perf_counter() - started
-    started = perf_counter()
-    session.start_turn(None)
-    close(session, report_queues=report_queues, report_pods=report_pods)
-    timings["close"] = timings.get("close", 0.0) + perf_counter() - started
+        close(session, report_queues=report_queues, report_pods=report_pods)
     record = session.record
-    session.dissolve()
+    keep_session(session)
     return record
+
+
+@contextmanager
+def _timed(timings: dict[str, float], part: str) -> Iterator[None]:
+    """Add the time of a part that does not raise. The parts of attempts that start again add up."""
+    started = perf_counter()
+    yield
+    timings[part] = timings.get(part, 0.0) + perf_counter() - started

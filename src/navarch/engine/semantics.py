@@ -173,8 +173,11 @@ class Semantics:
         True, "gang eviction takes the surplus of a gang by priority and UID, so possibly its first tasks"
     )
     evicts_for_all_pending: bool = switch(False, "gang eviction makes room for every pending task of a job at once, or for none")
-    moved_share_leaves_ghost: bool = switch(
+    moved_task_keeps_stale_share: bool = switch(
         False, "taking back the move of a shared GPU's user to another GPU of its node leaves its old share there as being released"
+    )
+    reclaim_sorts_queues_late: bool = switch(
+        False, "what queues lose to reclaim moves them in the order of queues late: when they are next compared in its heap"
     )
     queues_are_sorted_late: bool = switch(
         False, "a queue with child queues is compared by the child that was served last until its own turn comes"

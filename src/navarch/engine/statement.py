@@ -68,8 +68,10 @@ class Operation:
 
 
 class Statement:
-    def __init__(self, session: Session, action: str = "") -> None:
+    def __init__(self, session: Session, action: str = "", *, trial: bool = False) -> None:
+        """`trial`: a placement that it undoes leaves no note that the task could have run (`Job.last_undone`)."""
         self.session = session
+        self.trial = trial
         self.action = action or session.action
         self.operations: list[Operation] = []
         self._evictions: dict[int, Operation] = {}
@@ -333,7 +335,8 @@ class Statement:
             devices.leave_again(operation.task, task, operation.nodes[0])
         assert operation.job is not None
         repeated, row = self.session.repeated_evictions, operation.job.row
-        repeated[row] = repeated.get(row, 0) - sign
+        if sign > 0 or operation.job.counts[self._evictions[task].before]:  # a status that no task has is not looked up
+            repeated[row] = repeated.get(row, 0) - sign
         for plugin in self.session.implementing(EvictedAgain):
             plugin.on_evicted_again(operation.job, task, operation.nodes[0], sign)
 
@@ -349,13 +352,13 @@ class Statement:
             self._evictions.pop(operation.tasks[0], None)
             self._unrelease(operation)
         else:
-            if operation.before == PENDING and operation.job is not None:
+            if operation.before == PENDING and operation.job is not None and not self.trial:
                 operation.job.last_undone.update(dict.fromkeys(operation.tasks, operation.kind))
             self._apply(operation, -1)
-            if operation.left and operation.came_from == operation.nodes[0] and self.session.semantics.moved_share_leaves_ghost:
-                self._leave_ghost(operation)
+            if operation.left and operation.came_from == operation.nodes[0] and self.session.semantics.moved_task_keeps_stale_share:
+                self._keep_stale_share(operation)
 
-    def _leave_ghost(self, operation: Operation) -> None:
+    def _keep_stale_share(self, operation: Operation) -> None:
         """Keep the share that a moved task had on another device of its node there as leaving, beside the task itself."""
         session, task, row = self.session, operation.task, operation.nodes[0]
         session.nodes.place(operation.rows, _ONE, task.request, task.footprint, 1, pipelined=False)

@@ -7,10 +7,12 @@ integers, accounting is exact: no epsilon in any comparison. Every task asks for
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from navarch.model.label_syntax import key_complaints
 from navarch.model.quantity import format_milli, format_value, parse_milli, parse_value
 from navarch.model.spec import Requests
 
@@ -36,6 +38,18 @@ OTHERS = "other resources"
 
 def in_bytes(name: str) -> bool:
     return name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")
+
+
+@lru_cache(maxsize=4096)
+def is_extended(name: str) -> bool:
+    """A vendor's resource: it has a domain, and the domain is not Kubernetes' own.
+
+    >>> is_extended("nvidia.com/gpu"), is_extended("kubernetes.io/x"), is_extended("rdma")
+    (True, False, False)
+    """
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    return not key_complaints(f"requests.{name}")
 
 
 def unit_of(name: str) -> str:

@@ -236,7 +236,7 @@ class TaskSpec(Spec, frozen=True):
     """As the API has it: tells a pod that runs while it is being deleted from one that never started."""
     disruption_target: bool = False
     gpu_groups: tuple[str, ...] = ()
-    """The shared GPUs it sits on, by the names that its binder gave them."""
+    """The shared GPUs that it uses, by the names that its binder gave them."""
     numa_placement: tuple[tuple[str, Requests], ...] = ()
     """What it holds in each NUMA zone of its node, where an annotation records it."""
     active_deadline: float | None = None

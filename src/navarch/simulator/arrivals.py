@@ -93,6 +93,22 @@ def with_typical_pods(policy: Policy, jobs: Sequence[TraceJob]) -> Policy:
     return dataclasses.replace(policy, tiers=tuple(tuple(told(option) for option in tier) for tier in policy.tiers))
 
 
+COURSE_POINTS: Final = 400
+
+
+def course(order: Sequence[TraceJob], started: Mapping[str, float], gpus: float) -> list[list[float]]:
+    """[percent of the GPUs asked for], [percent allocated], after arrivals that lie about equally far from each other."""
+    asked = held = 0.0
+    points = [(0.0, 0.0)]
+    for job in order:
+        asked += job.gpus
+        held += started.get(job.name, 0.0)
+        points.append((100 * asked / gpus, 100 * held / gpus))
+    every = max(len(points) // COURSE_POINTS, 1)
+    shown = points[::every] + points[-1:]
+    return [[round(x, 3) for x, _ in shown], [round(y, 3) for _, y in shown]]
+
+
 def allocated_at(order: Sequence[TraceJob], started: Mapping[str, float], gpus: float, ratio: float) -> dict[str, float | None]:
     """Percent of the GPUs that are allocated where so many percent were asked for; nothing for levels above the ratio. `started`: GPUs
     that each job holds, by name. On a small cluster no arrival may round to a level: then the last one below it counts."""

@@ -84,6 +84,8 @@ class Measures:
         self.queues: dict[str, QueueMeasures] = {}
         self.at: dict[str, float | None] = {"100": None, "130": None}
         """Percent of GPUs allocated where so many percent were asked for (`arrivals`)."""
+        self.course: list[list[float]] = []
+        """[percent asked for], [percent allocated], from the first arrival to the last (`arrivals`)."""
         self._quota = quota or _no_quota
         self._holds: dict[str, float] = {}
         self._allocated = 0.0

@@ -21,20 +21,21 @@ from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.model.spec import QueueSpec
+from navarch.offline.inputs import read_directories
 from navarch.offline.plan import read_policy, settings_for
-from navarch.simulator.arrivals import allocated_at, with_typical_pods
+from navarch.simulator.arrivals import allocated_at, course, with_typical_pods
 from navarch.simulator.arrivals import arrivals as arrivals_of
 from navarch.simulator.clusters import ClusterError, ClusterSetup, read_cluster
 from navarch.simulator.clusters.setup import GPU
 from navarch.simulator.failures import NodeFailures
 from navarch.simulator.fitting import Fitting
+from navarch.simulator.inputs import InOrder, PolicySource, check_arguments, listed_policies
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.measures import Measures
 from navarch.simulator.simulation import Simulation
 from navarch.simulator.traces import Window, read_trace
 
 Progress = Callable[[str, float, int], None]
-PolicySource = str | Path | Mapping[str, object] | Policy
 
 
 class PolicyRun(Struct):
@@ -56,8 +57,19 @@ class PolicyRun(Struct):
     first_left_out: dict[str, str] = field(default_factory=dict)
     """Reason -> the first job that was left out for it, where it is known."""
 
-    def remarks(self) -> list[str]:
-        """What the figures do not show: jobs that were left out, that a walltime ended, that never started and why, and warnings."""
+    @property
+    def ended_early(self) -> int:
+        """Jobs that their walltime ended."""
+        return self.measures.ended - self.measures.finished
+
+    @property
+    def found_no_room(self) -> int:
+        """Of the arrivals of a list, those that were not placed."""
+        return len(self.waiting) if self.measures.course else 0
+
+    def remarks(self, *, counts: bool = True) -> list[str]:
+        """What the figures do not show: jobs that were left out, that a walltime ended, that never started and why, and warnings.
+        `counts` False: without what `SimulationResult` tells of all policies together."""
         said = []
         for reason, count in sorted(self.left_out.items()):
             first = self.first_left_out.get(reason)
@@ -65,14 +77,11 @@ class PolicyRun(Struct):
         if not self.measures.jobs and not self.left_out:
             outside = f"; {_jobs(self.outside)} lie outside of the times asked for" if self.outside else ""
             said.append(f"the trace has no job to play{outside}")
-        ended = self.measures.ended - self.measures.finished
-        if ended:
-            said.append(
-                "1 job was ended by its walltime before it was done"
-                if ended == 1
-                else f"{ended:,} jobs were ended by their walltimes before they were done"
-            )
-        if self.waiting:
+        if self.ended_early and counts:
+            said.append(f"walltimes ended {_jobs(self.ended_early)} before the work was done")
+        if self.found_no_room:
+            said += [f"{_jobs(self.found_no_room)} found no room"] if counts else []
+        elif self.waiting:
             shown = ", ".join(self.waiting[:5]) + (" ..." if len(self.waiting) > 5 else "")
             why = f"; {self.waiting[0]}: {self.why_waiting}" if self.why_waiting else ""
             said.append(f"{_jobs(len(self.waiting))} never started: {shown}{why}")
@@ -95,7 +104,17 @@ class SimulationResult(Struct):
         """Those of all runs, each once, with the policy unless it is true of all of them. Times of policies that finish different jobs
         are no comparison: a remark says so."""
         said = [f"{name}: {remark}" if name else remark for name, remark in _of_policies(self.runs)]
+        said += self._counts("jobs that walltimes ended before the work was done", [run.ended_early for run in self.runs])
+        said += self._counts("jobs that found no room", [run.found_no_room for run in self.runs])
         return [*said, *comparison(self.to_dict()["policies"])]
+
+    def _counts(self, title: str, numbers: Sequence[int]) -> list[str]:
+        """One remark with the number under each policy, the mean over its seeds; none if all are zero. `numbers`: of each run."""
+        by_policy: dict[str, list[int]] = {}
+        for run, number in zip(self.runs, numbers):
+            by_policy.setdefault(run.name, []).append(number)
+        shown = ", ".join(f"{name} {sum(each) / len(each):,.6g}" for name, each in by_policy.items())
+        return [f"{title}: {shown}"] if any(numbers) else []
 
     def to_dict(self) -> dict[str, Any]:
         """The documented form (docs/simulate.md). Figures of a policy are means over its seeds."""
@@ -115,7 +134,7 @@ def simulate(
     failures: NodeFailures | None = None,
     arrivals: float | None = None,
     seeds: Sequence[int] = (),
-    plugin_dirs: Iterable[str | Path] = (),
+    plugin_dirs: str | Path | Iterable[str | Path] = (),
     skip: bool = True,
     progress: Progress | None = None,
 ) -> SimulationResult:
@@ -126,10 +145,17 @@ def simulate(
     many times the cluster's GPUs (`arrivals`). `seeds`: one run of each policy a seed; figures are means. `progress` is called with
     the name of the policy, the virtual time and the number of jobs that are done.
 
-    Raises `TraceError`, `ClusterError` or `PolicyError` with every mistake. `skip` False runs a cycle over all waiting jobs at
-    every event: slower, with the same outcome.
+    Raises `TraceError`, `ClusterError` or `PolicyError` with every mistake, and ValueError for an argument that makes no sense. `skip`
+    False runs a cycle over all waiting jobs at every event: slower, with the same outcome.
+
+    >>> from navarch.simulator.jobs import PodSet, TraceJob
+    >>> jobs = [TraceJob(name=f"j{i}", submit=0, duration=60, pods=(PodSet(gpus=8),)) for i in range(2)]
+    >>> simulate(jobs, "a=1x8gpu", "fifo")
+    <SimulationResult: finished under fifo 2 jobs>
     """
     started = perf_counter()
+    check_arguments(trace, cluster, checkpoint, estimates, failures, arrivals, seeds)
+    listed = listed_policies(policies)
     left_out: Mapping[str, int] = {}
     jobs: Iterable[TraceJob]
     outside = 0
@@ -137,11 +163,10 @@ def simulate(
         read = read_trace(trace, window)
         jobs, left_out, outside = read.jobs, read.left_out, read.outside
     else:
-        jobs = trace
+        jobs = trace if arrivals is not None else InOrder(trace, again=len(listed) * max(len(seeds), 1) > 1)
     listed_jobs = jobs if arrivals is None else list(jobs)
     setup = read_cluster(cluster) if isinstance(cluster, str) else cluster
-    registry = installed(tuple(Path(each) for each in plugin_dirs))
-    listed = [policies] if isinstance(policies, str | Path | Mapping | Policy) else list(policies)
+    registry = installed(read_directories(plugin_dirs))
     chosen = [(name, read_policy(each, registry)) for name, each in zip(policy_names(listed), listed)]
     options = RunOptions(checkpoint, estimates, failures, arrivals, skip)
     each_seed: Sequence[int | None] = list(dict.fromkeys(seeds)) or [None]
@@ -207,7 +232,9 @@ def run_policy(
         if count % 1024 == 0 and progress is not None:
             progress(name, time, measures.finished)
     if options.arrivals is not None:
-        measures.at = allocated_at(come, measures.held(), gpus, options.arrivals)
+        held = measures.held()
+        measures.at = allocated_at(come, held, gpus, options.arrivals)
+        measures.course = course(come, held, gpus)
     measures.failures = simulation.node_failures
     measures.forget_quota()
     waiting = [job.job.name for job in simulation.waiting]
@@ -259,7 +286,7 @@ def comparison(policies: Mapping[str, Any]) -> list[str]:
 
 def _of_policies(runs: Sequence[PolicyRun]) -> Iterator[tuple[str, str]]:
     """(policy, remark), each once. What is said of all of several policies comes first, without a name."""
-    said = [(run.name, remark) for run in runs for remark in run.remarks()]
+    said = [(run.name, remark) for run in runs for remark in run.remarks(counts=False)]
     names = {run.name for run in runs}
     by_remark: dict[str, set[str]] = {}
     for name, remark in said:

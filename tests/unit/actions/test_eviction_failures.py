@@ -66,7 +66,7 @@ def test_a_job_equal_to_a_failed_one_waits_for_the_same_reasons() -> None:
     failed = FailedAttempts(session)
     first, twin = job_in(session, "first"), job_in(session, "twin")
     first.refuse(Reason("Before", "from another action"))
-    first.refuse(Reason("Now", "nobody may go"))
+    first.refuse(Reason("Now", "no pod may be evicted"))
     failed.add(first, first.tasks, known=1)
     assert failed.known_to_fail(twin, twin.tasks)
     assert [reason.code for reason in twin.reasons] == ["Now"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.worlds.small_cluster import add_job, job_in, open_session, policy, shape, task, with_nodes
 
-from navarch.actions.job_queues import JobHeap, QueueHeap, admitted, takes_part, waiting_tasks
+from navarch.actions.job_queues import JobHeap, LateQueueHeap, QueueHeap, admitted, takes_part, waiting_tasks
 from navarch.engine.session import Session
 from navarch.model.spec import JobSpec, QueueSpec
 from navarch.plugins.gang import Gang
@@ -73,12 +73,13 @@ def test_jobs_come_best_first() -> None:
     assert heap.pop() is None
 
 
-def test_queues_come_by_age_and_name_and_may_come_back() -> None:
+@pytest.mark.parametrize("made", [QueueHeap, LateQueueHeap])
+def test_queues_come_by_age_and_name_and_may_come_back(made: type[QueueHeap] | type[LateQueueHeap]) -> None:
     cluster = with_nodes()
     cluster.put_queue(QueueSpec("b", created=1.0))
     cluster.put_queue(QueueSpec("a", created=1.0))
     session = open_session(cluster)
-    heap = QueueHeap(session, session.queues.values())
+    heap = made(session, session.queues.values())
     first = heap.pop()
     assert first is not None
     assert first.name == "default"

@@ -271,4 +271,4 @@ def test_a_refusal_of_any_plugin_is_final() -> None:
     cluster = full()
     add_job(cluster, "high", [shape(cpu=2)], priority=9)
     assert evicted(preempted(cluster, Nobody)) == []
-    assert evicted(decided(cluster, actions=BOTH)) == [], "and without anyone's word nobody goes either"
+    assert evicted(decided(cluster, actions=BOTH)) == [], "no plugin offers a victim, so none is evicted"

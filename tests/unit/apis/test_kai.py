@@ -174,11 +174,11 @@ def test_omitted_fields_of_a_queue_are_zero() -> None:
         ({}, None),
     ],
 )
-def test_parts_of_gpus(annotations: dict[str, str], devices: DeviceRequest | None) -> None:
+def test_annotations_ask_for_parts_of_gpus(annotations: dict[str, str], devices: DeviceRequest | None) -> None:
     assert devices_of(pod(annotations)) == devices
 
 
-def test_slices_of_gpus() -> None:
+def test_mig_resources_ask_for_slices_of_gpus() -> None:
     resources = {"requests": {"nvidia.com/mig-1g.10gb": "2", "cpu": "1"}}
     sliced = pod(spec={"containers": [{"name": "c", "resources": resources}]})
     assert devices_of(sliced) == DeviceRequest(profiles=(("nvidia.com/mig-1g.10gb", 2),))

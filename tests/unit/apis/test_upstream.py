@@ -55,7 +55,7 @@ def pod(name: str, **spec: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", ["v1alpha2", "v1alpha3", "v1beta1"])
-def test_a_gang(version: str) -> None:
+def test_min_count_of_a_gang_is_its_minimum(version: str) -> None:
     mode = "PodGroup" if version == "v1alpha2" else {"all": {}}
     job = group(version, **GANG, disruptionMode=mode)
     assert (job.key, job.min_member, job.queue, job.dialect, job.api_version) == ("team/g", 4, "", "upstream", GROUP + version)

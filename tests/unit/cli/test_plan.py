@@ -98,7 +98,7 @@ def test_unknown_kinds_are_counted_on_standard_error(tmp_path: Path, policy: str
 
 
 @pytest.mark.parametrize(("text", "ok"), [("2026-01-01T00:00:00Z", True), ("1767225600", True), ("tomorrow", False)])
-def test_moments(tmp_path: Path, policy: str, text: str, ok: bool) -> None:
+def test_now_is_a_moment_or_refused_with_what_is_expected(tmp_path: Path, policy: str, text: str, ok: bool) -> None:
     result = CliRunner().invoke(main, ["plan", "-f", written(tmp_path, node("n")), "--policy", policy, "--now", text])
     assert (result.exit_code == 0) == ok
     assert ok or "expected seconds since the epoch" in result.stderr

@@ -6,7 +6,7 @@ import pytest
 
 import navarch
 from navarch.cli.up.sample_fit import evicts, how_long, misfit
-from navarch.embedded.sample import ACTS, documents
+from navarch.embedded.sample import STEPS, documents
 from navarch.embedded.sample.size import Size
 from navarch.installed import installed
 from navarch.offline.plan import read_policy
@@ -55,6 +55,6 @@ def test_the_first_step_fills_the_cluster_under_both_policies(policy: str, kai: 
     queues = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "default-queue"}}
     unbounded = {each: {"quota": -1, "limit": -1, "overQuotaWeight": 1} for each in ("cpu", "memory", "gpu")}
     more = [{**queues, "spec": {"resources": unbounded}}] if kai else []
-    (cycle,) = navarch.plan([*nodes, *more, *documents(ACTS[0], size, kai=kai)], policy).to_dict()["cycles"]
+    (cycle,) = navarch.plan([*nodes, *more, *documents(STEPS[0], size, kai=kai)], policy).to_dict()["cycles"]
     placed = [bind["pod"] for bind in cycle["binds"]]
     assert len([pod for pod in placed if pod.startswith("research/pretrain")]) == size.slots == 16

@@ -56,7 +56,7 @@ def test_values_of_the_wrong_kind_are_refused(kind: Kind, value: object, reading
         read_kind(kind, value, reading)
 
 
-def test_choices_and_floors() -> None:
+def test_a_value_outside_of_choices_or_below_the_minimum_is_refused() -> None:
     with pytest.raises(WrongKind, match="expected one of a, b"):
         Argument("x", "str", choices=("a", "b")).read("c")
     with pytest.raises(WrongKind, match="expected 1 or more"):

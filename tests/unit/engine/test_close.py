@@ -59,7 +59,9 @@ PHASES = [
 
 
 @pytest.mark.parametrize(("statuses", "minimum", "before", "strict", "kube_batch"), PHASES)
-def test_phases(statuses: list[TaskStatus], minimum: int, before: str, strict: str, kube_batch: str) -> None:
+def test_the_phase_of_a_job_follows_from_its_pods(
+    statuses: list[TaskStatus], minimum: int, before: str, strict: str, kube_batch: str
+) -> None:
     for semantics, after in ((STRICT, strict), (KUBE_BATCH, kube_batch)):
         session = job_with(statuses, minimum, before, semantics)
         assert phase_of(session, job_in(session, "j")) == after

@@ -147,7 +147,7 @@ def test_a_job_that_is_as_its_group_says_needs_no_conclusion() -> None:
     cluster.put_job(replace(finished, conditions=said, phase="Completed"))
     session = open_session(cluster, Gang)
     assert conclude(session, all_=False) == ["ns/b-wait", "ns/m-wait", "ns/unsaid", "ns/z-run"]
-    assert conclude(open_session(cluster), all_=False) == ["ns/b-wait", "ns/m-wait"], "nobody there wants it said"
+    assert conclude(open_session(cluster), all_=False) == ["ns/b-wait", "ns/m-wait"], "no plugin there sets the condition"
     assert "ns/calm" in conclude(session, all_=True)
     touched = open_session(cluster)
     job_of_calm = touched.job_of(row_in(touched, "calm-0"))
@@ -187,7 +187,7 @@ def shard(mode: str | None, nodes: object = ("a",)) -> tuple[list[bool] | None, 
     return None if session.shard is None else session.shard.tolist(), session.shard_is_hard
 
 
-def test_shards() -> None:
+def test_the_sharding_mode_says_which_nodes_are_ours() -> None:
     assert shard("hard") == ([True, False], True)
     assert shard("soft", ["b"]) == ([False, True], False)
     assert shard("none") == (None, False)

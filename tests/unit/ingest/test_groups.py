@@ -112,4 +112,4 @@ def test_the_queue_of_a_job(wanted: str, settings: Settings, annotation: str | N
 def test_keys_of_jobs_in_memory_are_told_apart() -> None:
     assert is_shadow("ns/pod/a") and not is_shadow("ns/a")
     assert shown_key("ns/replicaset/web") == "ns/web" and shown_key("ns/g") == "ns/g"
-    assert shown_key("") == "", "an eviction for nobody"
+    assert shown_key("") == "", "an eviction for no job"

@@ -93,7 +93,7 @@ def test_a_generated_token_volume_does_not_part_shapes() -> None:
     assert read(with_token("a")).shape is read(with_token("b")).shape
 
 
-def test_volumes() -> None:
+def test_claims_and_disks_of_a_pod_are_part_of_its_shape() -> None:
     manifest = pod("a")
     manifest["spec"]["volumes"] = [
         {"name": "data", "persistentVolumeClaim": {"claimName": "c"}},

@@ -97,7 +97,7 @@ def test_a_node_takes_no_more_pods_while_the_amounts_of_one_are_unknown() -> Non
     scene.heard.notices.clear()
     scene.send("odd", A_LOT, "DELETED")
     assert (scene.used, scene.is_open, scene.binds(), len(scene.cache.unreadable)) == (0, True, 5, 0)
-    assert scene.heard.notices, "who waits is told that there is room"
+    assert scene.heard.notices, "jobs that wait learn that there is room"
 
 
 @pytest.mark.parametrize("policy", ["navarch", "volcano", "kube-batch", "kube-scheduler"])

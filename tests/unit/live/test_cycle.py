@@ -27,9 +27,9 @@ def names(cluster: Cluster, rows: list[int]) -> list[str]:
     return sorted(cluster.jobs.keys[row] for row in rows)
 
 
-@pytest.mark.parametrize("piece", [12, 100])
-def test_a_short_backlog_is_taken_whole(piece: int) -> None:
-    assert beyond_batch(backlog().snapshot(), piece) == []
+@pytest.mark.parametrize("batch", [12, 100])
+def test_a_short_backlog_is_taken_whole(batch: int) -> None:
+    assert beyond_batch(backlog().snapshot(), batch) == []
 
 
 def test_of_each_queue_the_oldest_come_first() -> None:

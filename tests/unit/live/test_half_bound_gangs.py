@@ -123,7 +123,7 @@ def with_roles(bound: str, waits: str, covered: bool) -> ClusterCache:
         ("worker", "worker", True, []),
         ("worker", "master", False, []),
     ],
-    ids=["a role is missing", "nobody has the role", "roles that do not count"],
+    ids=["a role is missing", "no pod has the role", "roles that do not count"],
 )
 def test_a_gang_that_lacks_a_role_is_half_bound_whatever_its_number(
     bound: str, waits: str, covered: bool, released: list[tuple[str, list[str]]]

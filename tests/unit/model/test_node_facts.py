@@ -77,7 +77,7 @@ def test_kept_columns_are_read_only() -> None:
         gpu_memories(cluster().snapshot())[0] = 1
 
 
-def test_labels() -> None:
+def test_nodes_are_found_by_a_label_or_by_its_value() -> None:
     snapshot = cluster().snapshot()
     assert np.flatnonzero(labelled(snapshot, "kind", "a")).tolist() == [1, 2]
     assert labelled(snapshot, "kind").all() and not labelled(snapshot, "other").any()

@@ -93,7 +93,7 @@ def test_fractions_are_rounded_once_after_the_sum() -> None:
         ("-2048Ki", "-2Mi"),
     ],
 )
-def test_canonical_text(text: str, written: str) -> None:
+def test_a_quantity_is_written_as_the_api_server_writes_it(text: str, written: str) -> None:
     assert canonical(text) == written
 
 

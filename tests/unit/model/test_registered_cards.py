@@ -80,6 +80,6 @@ def test_entries_that_cannot_be_read_are_left_out(text: str) -> None:
     assert read_vgpu_ids(text) == ((),)
 
 
-def test_numbers_of_cards() -> None:
+def test_a_gpu_index_that_is_no_list_of_numbers_is_empty() -> None:
     assert read_gpu_index("0,2") == (0, 2)
     assert [read_gpu_index(text) for text in ("", "a", "0,", "-1", "9" * 30)] == [()] * 5

@@ -20,7 +20,7 @@ from navarch.model.resources import BOUND, PODS, ResourceSpace, format_amount, p
         ("example.com/memory", "milli"),
     ],
 )
-def test_units(name: str, unit: str) -> None:
+def test_each_resource_has_one_unit(name: str, unit: str) -> None:
     assert unit_of(name) == unit
 
 

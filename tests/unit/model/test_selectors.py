@@ -48,7 +48,7 @@ LABELS = {"app": "web", "size": "10", "odd": "1_0"}
         ("app", "Matches", ("web",), False),
     ],
 )
-def test_operators(key: str, operator: str, values: tuple[str, ...], expected: bool) -> None:
+def test_a_requirement_matches_by_its_operator(key: str, operator: str, values: tuple[str, ...], expected: bool) -> None:
     assert requirement_matches(Requirement(key, operator, values), LABELS) is expected
 
 
@@ -129,17 +129,17 @@ def test_error_text_of_a_label_value() -> None:
 
 
 @pytest.mark.parametrize("key", ["a", "a.b/c", "A_b-c.d", "x" * 63])
-def test_good_keys(key: str) -> None:
+def test_a_valid_key_has_no_complaints(key: str) -> None:
     assert key_complaints(key) == ()
 
 
 @pytest.mark.parametrize("key", ["", "a b", "/a", "A.b/c", "a/b/c", "a/", "x" * 64, "-a", f"{'a' * 254}/b"])
-def test_bad_keys(key: str) -> None:
+def test_an_invalid_key_has_complaints(key: str) -> None:
     assert key_complaints(key)
 
 
 @pytest.mark.parametrize(("value", "good"), [("", True), ("a", True), ("-", False), ("a" * 64, False), ("a b", False)])
-def test_values(value: str, good: bool) -> None:
+def test_a_label_value_is_valid_or_has_complaints(value: str, good: bool) -> None:
     assert (not value_complaints(value)) is good
 
 
@@ -150,7 +150,7 @@ def test_requirements_that_do_not_parse(operator: str, values: tuple[str, ...]) 
     assert requirement_errors("key", operator, values)
 
 
-def test_integers_of_labels() -> None:
+def test_a_label_is_an_integer_only_within_int64() -> None:
     assert [parse_int64(text) for text in ("007", "-1", "+1", "1_0", "", str(1 << 63), "٣")] == [
         7, -1, 1, None, None, None, None,
     ]  # fmt: skip
@@ -173,7 +173,7 @@ TAINT = Taint("gpu", "a", "NoSchedule")
         ({"key": "other", "operator": "Exists"}, False),
     ],
 )
-def test_tolerations(toleration: dict[str, str], expected: bool) -> None:
+def test_a_toleration_covers_a_taint_by_key_value_and_effect(toleration: dict[str, str], expected: bool) -> None:
     assert tolerates(read_toleration(toleration), TAINT) is expected
 
 

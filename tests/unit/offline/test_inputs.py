@@ -47,7 +47,7 @@ def test_a_file_that_does_not_exist_is_one_mistake() -> None:
 
 
 @pytest.mark.parametrize("now", [1767268800, 1767268800.0, "2026-01-01T12:00:00Z", datetime(2026, 1, 1, 12, tzinfo=UTC), "1767268800"])
-def test_moments(now: Any) -> None:
+def test_now_may_have_each_documented_form(now: Any) -> None:
     assert navarch.plan(one_by_one(), now=now).binds
 
 

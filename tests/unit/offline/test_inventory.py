@@ -70,7 +70,7 @@ def test_an_object_of_an_unread_kind_needs_no_name() -> None:
     assert take({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"}}).mistakes
 
 
-def test_the_newest_moment() -> None:
+def test_the_newest_time_stamp_of_all_objects_is_kept() -> None:
     late = pod("a").created("2026-01-01T00:00:00Z")
     late["status"]["startTime"] = "2026-01-01T00:00:10Z"
     assert take(late, node("n").created("2025-01-01T00:00:00Z")).newest == 1767225610.0

@@ -97,7 +97,7 @@ def test_directories_files_and_what_cannot_be_read(tmp_path: Path) -> None:
     ]
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dash_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('{"kind": "Pod", "metadata": {"name": "a"}}'))
     documents, mistakes = read_paths(["-"])
     assert [each.source for each in documents] == ["stdin document 1"] and not mistakes

@@ -39,7 +39,7 @@ def owner(made: dict[str, Any]) -> tuple[str, str]:
     return reference["kind"], reference["name"]
 
 
-def test_a_replica_set() -> None:
+def test_a_replica_set_makes_the_same_pods_each_time() -> None:
     first, second = made_from(workload("ReplicaSet", replicas=2))
     assert first["metadata"]["name"] == "w-0" and second["metadata"]["name"] == "w-1"
     assert first["metadata"]["namespace"] == "prod" and first["metadata"]["labels"] == {"app": "x"}

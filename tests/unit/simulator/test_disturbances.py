@@ -117,8 +117,9 @@ def test_an_elastic_job_runs_slowly_on_a_cluster_that_never_holds_all_of_it() ->
 
 
 def test_jobs_that_a_walltime_ends_are_told() -> None:
-    (run,) = simulate([replace(job("late", 0, 100), walltime=30.0), job("b", 0, 10)], "a=1x4gpu", ["fifo"]).runs
-    assert run.remarks() == ["1 job was ended by its walltime before it was done"]
+    result = simulate([replace(job("late", 0, 100), walltime=30.0), job("b", 0, 10)], "a=1x4gpu", ["fifo", "sjf"])
+    assert result.runs[0].remarks() == ["walltimes ended 1 job before the work was done"]
+    assert result.remarks() == ["jobs that walltimes ended before the work was done: fifo 1, sjf 1"]
 
 
 def test_estimates_from_history_order_jobs_that_say_nothing() -> None:

@@ -101,7 +101,7 @@ def test_unknown_columns_are_refused(pods: Path) -> None:
         read_trace(f"openb:{pods}")
 
 
-def test_the_node_list(nodes: Path) -> None:
+def test_the_node_list_gives_nodes_with_their_gpu_type(nodes: Path) -> None:
     documents = [document.manifest for document in read_cluster(f"openb:{nodes}").documents]
     first, last = documents[0], documents[-1]
     assert first["metadata"]["labels"]["nvidia.com/gpu.product"] == "T4"

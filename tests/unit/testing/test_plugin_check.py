@@ -38,7 +38,7 @@ def test_our_own_plugins_pass(place: str) -> None:
     assert check_plugin(resolve_name(place)) == []
 
 
-def test_a_misspelt_point() -> None:
+def test_a_misspelt_point_is_named_with_the_right_one() -> None:
     class Misspelt(Plugin):
         name = "misspelt"
 
@@ -48,7 +48,7 @@ def test_a_misspelt_point() -> None:
     assert check_plugin(Misspelt) == ["method 'job_oder' is no extension point; did you mean 'job_order'?"]
 
 
-def test_a_wrong_signature() -> None:
+def test_a_wrong_signature_is_named_with_the_right_one() -> None:
     class Wrong(Plugin):
         name = "wrong"
 
@@ -58,7 +58,7 @@ def test_a_wrong_signature() -> None:
     assert check_plugin(Wrong) == ["queue_order takes queue; expected left, right"]
 
 
-def test_no_name() -> None:
+def test_a_plugin_without_a_name_is_refused() -> None:
     class Nameless(Plugin):
         pass
 
@@ -121,7 +121,7 @@ def test_a_score_of_the_wrong_shape() -> None:
     assert problem.endswith("answers with float 1.0; expected a numpy array of finite numbers, one for each of 7 nodes")
 
 
-def test_a_random_score() -> None:
+def test_a_random_score_is_found() -> None:
     rng = random.Random()
     problems = check_plugin(scorer(Scope.GLOBAL, lambda at: np.full(at.used.shape[1], rng.random())))
     assert problems[0].startswith("two sessions over the same cluster give different answers")

@@ -92,7 +92,7 @@ async def test_own_hosts_are_answered(browser: ClientSession, host: str) -> None
         assert answer.status == 200
 
 
-async def test_only_get(browser: ClientSession) -> None:
+async def test_pages_answer_get_alone(browser: ClientSession) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         async with browser.request(method, "/api/v1/viewer", headers={"Authorization": "Bearer secret"}) as answer:
             assert answer.status == 405

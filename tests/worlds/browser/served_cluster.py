@@ -77,13 +77,14 @@ def _on(thread: ServerThread, work: Coroutine[Any, Any, T]) -> T:
 
 
 def _simulations(folder: Path) -> Path:
-    """A folder with the report of one short simulation, `two-policies`."""
+    """A folder with the report of one short simulation, `two-policies`. Its last job is larger than the cluster."""
     trace = folder / "trace.jsonl"
     kinds = [
         {"duration": 600, "pods": [{"count": 1, "gpus": 4}], "queue": "vision"},
         {"duration": 1800, "pods": [{"count": 2, "gpus": 8}], "queue": "speech"},
     ]
     lines = [{"name": f"job-{i}", "submit": f"2026-01-01T08:{i:02d}:00Z", **kinds[i % 2]} for i in range(30)]
+    lines.append({"name": "huge", "submit": "2026-01-01T09:00:00Z", "duration": 60, "pods": [{"gpus": 9}]})
     trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
     reports = folder / "reports"
     write_report(simulate(f"jsonl:{trace}", "a=2x8gpu", ["fifo", "easy"]), reports / "two-policies", "two policies")

@@ -149,4 +149,4 @@ class History:
             bound = len(self.standing(stem) if rivals else self.bound(stem))
             assert bound == 0 or bound >= minimum, f"gang {stem}: {bound} of {minimum} bound, waiting {self.waiting(stem)}"
         if lost:
-            assert self.evicted == set(), f"pods that nobody deleted are gone: {sorted(self.evicted)}"
+            assert self.evicted == set(), f"pods that were not deleted are gone: {sorted(self.evicted)}"

@@ -53,8 +53,8 @@ class _Branch:
         """The leaf to serve next below this queue, and the rank with it, as of `seen`."""
         self.rank: OrderKey | None = None
         self.seen: tuple[int, int] | None = None
-        self.taken: list[Sequence[int]] = []
-        """Tasks of popped jobs whose weight is not computed yet."""
+        self.taken: list[FloatArray] = []
+        """Weights of popped jobs that `leaving` does not include yet."""
         self.touched = 0
         self.heap: list[_Branch] = []
         """Children with jobs below them, with `queues_are_sorted_late`."""
@@ -138,10 +138,16 @@ class QueueForest:
         self._touch(leaf)
         job: Job = leaf.jobs.pop()[2] if self.victims else self._first_of(leaf)
         if self.victims and self._ranking is not None:
-            leaf.taken.append(self.tasks_of(job))
+            weight = leaf.weights[1] if leaf.weights is not None and leaf.weights[0] == (id(job), job.version) else None
+            leaf.taken.append(self._ranking.weigh_held(self.tasks_of(job)) if weight is None else weight)
         if self._late:
             self._leave_if_empty(leaf)
         return job
+
+    def pop_from(self, queue: Queue) -> Job | None:
+        """The first job of one queue, removed from it, whatever the order of queues. Not for victims."""
+        leaf = self._branches.get(queue.name)
+        return None if leaf is None or not leaf.jobs else self._first_of(leaf)
 
     def _first_of(self, leaf: _Branch) -> Job:
         if not leaf.is_out_of_order:
@@ -276,8 +282,7 @@ class QueueForest:
     def _leaving(self, leaf: _Branch, next_one: FloatArray) -> FloatArray:
         """The weight of all jobs taken from a leaf, and of its next job."""
         assert self._ranking is not None
-        for tasks in leaf.taken:
-            weight = self._ranking.weigh_held(tasks)
+        for weight in leaf.taken:
             leaf.leaving = weight if leaf.leaving is None else leaf.leaving + weight
         leaf.taken = []
         return next_one if leaf.leaving is None else leaf.leaving + next_one

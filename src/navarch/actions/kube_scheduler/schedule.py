@@ -73,7 +73,7 @@ class ProfileSettings:
     rejecting: list[NodeFilter]
     naming: list[NodeFilter]
     post_filters: list[NodeFilter]
-    """Texts of the filters that try to make room before preemption does, and cannot."""
+    """Filters that try to make room for a later attempt, where preemption finds no node."""
 
 
 _NOWHERE: BoolArray = np.zeros(0, dtype=bool)

@@ -11,9 +11,8 @@ from functools import lru_cache
 
 from navarch.apis.core.objects import Quantity
 from navarch.apis.errors import NOT_NEGATIVE, QUANTITY, ObjectError
-from navarch.model.label_syntax import key_complaints
 from navarch.model.quantity import QuantityError
-from navarch.model.resources import parse_amount
+from navarch.model.resources import is_extended, parse_amount
 from navarch.model.spec import Requests
 
 _FORGET_AFTER = 1 << 14
@@ -22,18 +21,6 @@ _known: dict[tuple[tuple[str, Quantity], ...], Requests] = {}
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
 MOST = (1 << 53) - 1
 """The largest amount that one object may name (8Pi of memory). A larger one is cut to this, so that sums fit a column."""
-
-
-@lru_cache(maxsize=4096)
-def is_extended(name: str) -> bool:
-    """A vendor's resource: `nvidia.com/gpu`, not `cpu` and nothing under kubernetes.io.
-
-    >>> is_extended("nvidia.com/gpu"), is_extended("kubernetes.io/x"), is_extended("rdma")
-    (True, False, False)
-    """
-    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
-        return False
-    return not key_complaints(f"requests.{name}")
 
 
 @lru_cache(maxsize=4096)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from navarch.apis.core.amounts import is_extended
 from navarch.engine.record import ClaimAllocation
 from navarch.model.objects.devices import RESOURCE_CLAIM
 from navarch.model.objects.extended_claims import CLASS_PREFIX, EXTENDED_CLAIM, ContainerRequest, DeviceRequests, device_requests
 from navarch.model.quantity import NANO, parse_nano
+from navarch.model.resources import is_extended
 from navarch.model.spec import TaskSpec
 
 PROTECTION = "resource.kubernetes.io/delete-protection"

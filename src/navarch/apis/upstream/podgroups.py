@@ -7,8 +7,9 @@ Its status is one condition: `PodGroupScheduled` in v1alpha2, `PodGroupInitially
 Cycles read it as `Scheduled` if True and as `Unschedulable` otherwise, so a cycle reads what the cycle before wrote.
 
 A topology constraint keeps the group on nodes with one value of a label. A disruption mode says whether its pods are preempted one by
-one or together. A group may belong to a CompositePodGroup (`composites`), which only kube-scheduler's rules start as a whole. Under
-other policies such a group is invalid and its pods wait: ignoring the field could start what the author does not allow.
+one or together. A group may belong to a CompositePodGroup (`model/objects/composite_groups.py`), which only kube-scheduler's rules
+start as a whole. Under other policies such a group is invalid and its pods wait: ignoring the field could start what the author does
+not allow.
 """
 
 from __future__ import annotations

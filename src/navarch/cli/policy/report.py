@@ -36,7 +36,7 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
         for plugin in tier:
             yield from _plugin(plugin, column, width)
     yield ""
-    yield "Who is asked"
+    yield "Plugins asked at each extension point"
     for point in report["points"]:
         yield from _point(point, width)
     if report["unanswered"]:

@@ -11,7 +11,7 @@ from navarch.cli.up.event_log import EventLog, job_of
 from navarch.cli.up.sample_fit import evicts
 from navarch.embedded.create_objects import create_all
 from navarch.embedded.kubelets.pod_behaviour import conduct_of
-from navarch.embedded.sample import ACTS, Act, documents
+from navarch.embedded.sample import STEPS, Step, documents
 from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import Store
 from navarch.object_types import Manifest
@@ -41,22 +41,22 @@ class Sample:
         figures, speed, pace = size.figures(), timers.speed, min(timers.speed, 1.0)
         patient = evicts(self._cluster.policy)
         timers.pass_at(pace)
-        for act in ACTS:
-            self._events.add(f"--- {act.title}")
-            create_all(self._cluster.server.operations, documents(act, size, kai=self._cluster.policy.dialect == "kai"))
-            if patient or act is ACTS[0]:
-                await self._wait(partial(self._came_about, act, figures), PATIENCE / pace)
+        for step in STEPS:
+            self._events.add(f"--- {step.title}")
+            create_all(self._cluster.server.operations, documents(step, size, kai=self._cluster.policy.dialect == "kai"))
+            if patient or step is STEPS[0]:
+                await self._wait(partial(self._took_effect, step, figures), PATIENCE / pace)
             await asyncio.sleep(PAUSE / speed)
         timers.pass_at(speed)
         self.played = True
 
-    def _came_about(self, act: Act, figures: dict[str, int]) -> bool:
+    def _took_effect(self, step: Step, figures: dict[str, int]) -> bool:
         running: dict[str, int] = {}
         for pod in self._store.list("pods"):
             if (pod.obj.get("status") or {}).get("phase") in ("Running", "Succeeded"):
                 job = job_of(pod)
                 running[job] = running.get(job, 0) + 1
-        return all(running.get(job, 0) >= figures[figure] for job, figure in act.wants)
+        return all(running.get(job, 0) >= figures[figure] for job, figure in step.wants)
 
     async def _wait(self, holds: Callable[[], bool], seconds: float) -> bool:
         """Whether the condition became true within this many seconds of real time."""

@@ -9,7 +9,7 @@ from navarch.embedded.sample.size import FEWEST_SLOTS, Size
 from navarch.engine.policy import Policy
 
 EVICTING: Final = frozenset({"reclaim", "preempt", "gangreclaim", "gangpreempt"})
-ACTS_SECONDS: Final = 10.0
+STEPS_SECONDS: Final = 10.0
 """What the steps take of the wall clock, before the cluster's time is accelerated."""
 
 
@@ -40,5 +40,5 @@ def how_long(speed: float) -> str:
 
 
 def _about(speed: float) -> str:
-    seconds = ACTS_SECONDS / min(speed, 1.0) + SECONDS / speed
+    seconds = STEPS_SECONDS / min(speed, 1.0) + SECONDS / speed
     return f"about {seconds:.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"

@@ -1,4 +1,4 @@
-"""The sample workload of `navarch up`: manifests in acts, sized to the cluster they run on.
+"""The sample workload of `navarch up`: manifests in steps, sized to the cluster they run on.
 
 `$slots` pods of one slot (`$amount` of `$unit`) each fill the cluster; `$half`, `$quarter` and `$more` (one more than fit) are
 parts of that. The manifests are in Volcano's words; `kai_objects` has the same in KAI's.
@@ -22,8 +22,8 @@ SECONDS = 115.0
 
 
 @dataclass(frozen=True)
-class Act:
-    """What is applied together, the sentence that announces it, and which pods must run before the next act begins."""
+class Step:
+    """What is applied together, the sentence that announces it, and which pods must run before the next step begins."""
 
     file: str
     title: str
@@ -31,32 +31,32 @@ class Act:
     """(namespace/group, name of the figure that says how many of its pods must run)"""
 
 
-ACTS = (
-    Act(
+STEPS = (
+    Step(
         "1-borrow.yaml",
         "research trains on every device: half of them are borrowed from production, which is idle",
         (("research/pretrain", "slots"),),
     ),
-    Act(
+    Step(
         "2-reclaim.yaml",
         "production wants its half back: two gangs are started whole on what research has to return",
         (("production/serve", "quarter"), ("production/nightly", "quarter")),
     ),
-    Act(
+    Step(
         "3-preempt.yaml",
         "an urgent gang of production preempts its own nightly run, which has a lower priority",
         (("production/hotfix", "quarter"),),
     ),
-    Act("4-impossible.yaml", "research asks for a gang that is larger than the cluster: it can never run, and is told why"),
+    Step("4-impossible.yaml", "research asks for a gang that is larger than the cluster: it can never run, and is told why"),
 )
 
 
-def documents(act: Act, size: Size, *, kai: bool = False) -> Iterator[Manifest]:
-    """The objects of an act. `kai`: for KAI's policy, which knows neither Volcano's queues nor its groups."""
-    text = (resources.files(__name__) / act.file).read_text(encoding="utf-8")
+def documents(step: Step, size: Size, *, kai: bool = False) -> Iterator[Manifest]:
+    """The objects of a step. `kai`: for KAI's policy, which knows neither Volcano's queues nor its groups."""
+    text = (resources.files(__name__) / step.file).read_text(encoding="utf-8")
     filled = Template(text).substitute(unit=size.unit, amount=size.amount, **size.figures())
     for document in yaml.load_all(filled, Loader=yaml.CSafeLoader):
         if document:
             yield kai_object(document, size) if kai else document
-    if kai and act is ACTS[0]:
+    if kai and step is STEPS[0]:
         yield parent_queue(size)

@@ -8,7 +8,7 @@ CPU_SLOTS = 8
 DEPLOYMENT = 200
 """Millicores of the sample's Deployment."""
 FEWEST_SLOTS = 4
-"""The acts divide the cluster into quarters."""
+"""The steps divide the cluster into quarters."""
 MOST_SLOTS = 128
 """Above this the pods of the sample take more than one device each, so that it stays a sample."""
 

@@ -48,6 +48,9 @@ def _of_leaf(tree: GangTree, leaf: Part, evicted: Container[int]) -> list[int]:
 
 def next_to_evict(session: Session, tree: GangTree) -> list[int]:
     """Tasks to evict together."""
+    if len(tree.leaves) == 1:  # the usual job
+        active = tree.active
+        return active[-1:] if len(active) > tree.required(tree.leaves[0]) else active
     return _surplus(session, tree, tree.root) or tree.active
 
 

@@ -112,8 +112,8 @@ class ClassView:
         self.is_local = not (self.global_filters or self.global_scorers or self.normalised)
         """Every answer about a node depends on that node alone."""
         self._refused: tuple[int, FitErrors] | None = None
-        self._foretold: RowAnswerCache | None = None
-        self._foretells = self.keeps_answers and self.figures_only and self.devices is None and not moving
+        self._row_answers: RowAnswerCache | None = None
+        self._looks_ahead = self.keeps_answers and self.figures_only and self.devices is None and not moving
         parts = session.shard is not None and not session.shard_is_hard
         local = not (self.global_filters or self.global_scorers or moving or parts)
         self._may_stand = self.keeps_answers and local and not session.semantics.releasing_is_apart
@@ -160,15 +160,15 @@ class ClassView:
         if self.read == len(log):
             return
         unread, self.read = log[self.read :], len(log)
-        if look_ahead and self._foretells and len(unread) <= _UNREAD and sum(map(len, unread)) <= _UNREAD:
+        if look_ahead and self._looks_ahead and len(unread) <= _UNREAD and sum(map(len, unread)) <= _UNREAD:
             few = {row for part in unread for row in part.tolist()}
-            answers = self._foretell(few) if len(few) <= FEW else []
+            answers = self._answers_about(few) if len(few) <= FEW else []
             if answers:
                 for row, answer in zip(few, answers):
                     self._refresh_row(row, answer)
                 return
             if answers is None:
-                self._foretells = False
+                self._looks_ahead = False
         rows = unread[0] if len(unread) == 1 else _distinct(np.concatenate(unread), len(nodes))
         at = nodes.at(rows)
         self._put(rows, *self.judge(at))
@@ -189,10 +189,10 @@ class ClassView:
         if self._standing is not None and not self._standing.repair(rows, possible & idle & future, score):
             self._standing = None
 
-    def _foretell(self, rows: set[int]) -> list[Answer] | None:
-        if self._foretold is None:
-            self._foretold = RowAnswerCache(self.session.nodes, self.task, self.judge, self.static, self.base)
-        return self._foretold.of(rows)
+    def _answers_about(self, rows: set[int]) -> list[Answer] | None:
+        if self._row_answers is None:
+            self._row_answers = RowAnswerCache(self.session.nodes, self.task, self.judge, self.static, self.base)
+        return self._row_answers.of(rows)
 
     def _refresh_row(self, row: int, answer: Answer) -> None:
         possible, idle, future, score = answer
@@ -376,7 +376,7 @@ class ClassView:
 
     def can_mix(self) -> bool:
         """Whether a run may place tasks of this class between tasks of other classes (`mixed_run`)."""
-        return self._may_stand and self._foretells and not self.one_by_one(None)
+        return self._may_stand and self._looks_ahead and not self.one_by_one(None)
 
     def ranking(self) -> NodeRanking | None:
         """The totals of all nodes for one task, updated. None: no node has room now."""

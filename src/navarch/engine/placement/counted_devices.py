@@ -1,11 +1,11 @@
 """Shared devices whose books are balanced by counting, as KAI keeps them (`devices_are_counted`).
 
 `SharedDevices` derives what a group does to its node's whole devices from the group's three figures. Here every move changes the whole
-devices by itself: a group takes an idle device when its first user sits down, and gives it back when its last user goes, if the idle
+devices by itself: a group takes an idle device for its first user, and gives it back when its last user is gone, if the idle
 and the used devices of the node then add up. A promised device counts as used although it is idle, so the sums of a node with
 promises can be off by one device, and stay off for the rest of the cycle. Decisions depend on that.
 
-A group that a task has sat on in this cycle counts as there, also after the task was taken back.
+A group that a task has held in this cycle counts as there, also after the task was taken back.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from navarch.model.resources import IntArray
 if TYPE_CHECKING:
     from navarch.engine.session import Session
 
-SITS: Final = 0
+HOLDS: Final = 0
 LEAVES: Final = 1
 PROMISED: Final = 2
 
@@ -36,7 +36,7 @@ class CountedDevices(SharedDevices):
         """Node -> devices that its groups have taken from what is being released."""
         self._all_leave: set[tuple[int, str]] = set()
         """Groups that count as one device being released."""
-        self._sat_on: set[tuple[int, str]] = set()
+        self._held_before: set[tuple[int, str]] = set()
         self._forgotten: set[int] = set()
         """Tasks whose leaving share the node forgot when they were promised another device: it stays when they come back."""
         super().__init__(session)
@@ -52,20 +52,20 @@ class CountedDevices(SharedDevices):
 
     # moves
 
-    def _seat(self, kind: TaskClass, node: int, groups: tuple[str, ...], *, leaving: bool) -> None:
-        self._add(kind, node, groups, LEAVES if leaving else SITS)
+    def _add_holder(self, kind: TaskClass, node: int, groups: tuple[str, ...], *, leaving: bool) -> None:
+        self._add(kind, node, groups, LEAVES if leaving else HOLDS)
 
     def placed(self, kind: TaskClass, task: int, node: int, groups: tuple[str, ...], *, promised: bool) -> None:
         self.groups[task] = groups
-        self._add(kind, node, groups, PROMISED if promised else SITS)
+        self._add(kind, node, groups, PROMISED if promised else HOLDS)
 
     def unplaced(self, kind: TaskClass, task: int, node: int, before: tuple[str, ...], *, promised: bool) -> None:
-        self._remove(kind, node, self.groups.get(task, ()), PROMISED if promised else SITS)
+        self._remove(kind, node, self.groups.get(task, ()), PROMISED if promised else HOLDS)
         self.groups[task] = before
 
     def start_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
         groups = self.groups.get(task, ())
-        self._remove(kind, node, groups, PROMISED if promised else SITS)
+        self._remove(kind, node, groups, PROMISED if promised else HOLDS)
         self._add(kind, node, groups, LEAVES)
 
     def leave_again(self, kind: TaskClass, task: int, node: int) -> None:
@@ -76,7 +76,7 @@ class CountedDevices(SharedDevices):
     def stop_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
         groups = self.groups.get(task, ())
         self._remove_leaving(kind, task, node, groups)
-        self._add(kind, node, groups, PROMISED if promised else SITS)
+        self._add(kind, node, groups, PROMISED if promised else HOLDS)
 
     def keep_stale_share(self, kind: TaskClass, task: int, node: int) -> None:
         self._forgotten.add(task)
@@ -100,7 +100,7 @@ class CountedDevices(SharedDevices):
                 if used - amount == int(self.releasing[node, slot]) + amount:
                     self._promise_away(node, 1)
             else:
-                self._sat_on.add((node, group))
+                self._held_before.add((node, group))
                 self.allocated[node, slot] += amount
                 if how == LEAVES:
                     self.releasing[node, slot] += amount
@@ -189,4 +189,4 @@ class CountedDevices(SharedDevices):
         return self.whole(free)
 
     def _only_promised(self, node: int, slot: int, group: str, amount: int) -> bool:
-        return (node, group) not in self._sat_on or int(self.memory[node]) - int(self.allocated[node, slot]) < amount
+        return (node, group) not in self._held_before or int(self.memory[node]) - int(self.allocated[node, slot]) < amount

@@ -67,7 +67,7 @@ class SharedDevices:
         self._names: dict[int, list[str]] = {}
         """Node -> the group of each of its slots, empty where there is none; nodes without a group are not in it."""
         self.groups: dict[int, tuple[str, ...]] = {}
-        """Task row -> the groups it sits on or is promised."""
+        """Task row -> the groups that it holds or is promised."""
         self._made = 0
         self._needs: dict[int, IntArray] = {}
         tasks, shapes = session.snapshot.tasks, session.snapshot.shapes
@@ -80,23 +80,23 @@ class SharedDevices:
             if groups:
                 node = int(session.node[task])
                 self.groups[task] = groups
-                self._seat(kind, node, groups, leaving=session.status[task] == _RELEASING and task not in session.stuck)
+                self._add_holder(kind, node, groups, leaving=session.status[task] == _RELEASING and task not in session.stuck)
 
     # moves
 
-    def _seat(self, kind: TaskClass, node: int, groups: tuple[str, ...], *, leaving: bool) -> None:
+    def _add_holder(self, kind: TaskClass, node: int, groups: tuple[str, ...], *, leaving: bool) -> None:
         """A task that the snapshot has on its groups."""
-        self._sit(kind, node, groups, 1)
+        self._hold(kind, node, groups, 1)
         if leaving:
             self._leave(kind, node, groups, 1)
 
     def placed(self, kind: TaskClass, task: int, node: int, groups: tuple[str, ...], *, promised: bool) -> None:
         self.groups[task] = groups
-        (self._promise if promised else self._sit)(kind, node, groups, 1)
+        (self._promise if promised else self._hold)(kind, node, groups, 1)
 
     def unplaced(self, kind: TaskClass, task: int, node: int, before: tuple[str, ...], *, promised: bool) -> None:
-        """A placement is taken back; the task sits where it sat before."""
-        (self._promise if promised else self._sit)(kind, node, self.groups.get(task, ()), -1)
+        """A placement is taken back; the task holds what it held before."""
+        (self._promise if promised else self._hold)(kind, node, self.groups.get(task, ()), -1)
         self.groups[task] = before
 
     def start_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
@@ -104,7 +104,7 @@ class SharedDevices:
         groups = self.groups.get(task, ())
         if promised:
             self._promise(kind, node, groups, -1)
-            self._sit(kind, node, groups, 1)
+            self._hold(kind, node, groups, 1)
         self._leave(kind, node, groups, 1)
 
     def leave_again(self, kind: TaskClass, task: int, node: int) -> None:
@@ -115,16 +115,16 @@ class SharedDevices:
         groups = self.groups.get(task, ())
         self._leave(kind, node, groups, -1)
         if promised:
-            self._sit(kind, node, groups, -1)
+            self._hold(kind, node, groups, -1)
             self._promise(kind, node, groups, 1)
 
     def keep_stale_share(self, kind: TaskClass, task: int, node: int) -> None:
         """A task comes back to its node. What it left there stays as leaving, beside the task itself."""
         groups = self.groups.get(task, ())
-        self._sit(kind, node, groups, 1)
+        self._hold(kind, node, groups, 1)
         self._leave(kind, node, groups, 1)
 
-    def _sit(self, kind: TaskClass, node: int, groups: tuple[str, ...], sign: int) -> None:
+    def _hold(self, kind: TaskClass, node: int, groups: tuple[str, ...], sign: int) -> None:
         amount = sign * int(self.amount(kind)[node])
         for group in groups:
             self._change(node, group, amount, amount, 0)

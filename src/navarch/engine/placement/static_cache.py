@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
+from navarch.model.memo import memoised
 from navarch.model.resources import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -34,11 +35,8 @@ def static_raw(session: Session, function: NodeScorer, task: TaskClass) -> Float
 
 def kept(session: Session, key: Hashable, compute: Callable[[], A]) -> A:
     """The array under this key; computed again when the nodes have changed."""
-    memo, version = session.snapshot.memo, session.snapshot.nodes.version
-    held: tuple[Hashable, A] | None = memo.pop(key, None)
-    if held is None or held[0] != version:
-        held = (version, compute())
-    memo[key] = held
-    if len(memo) > min(LIMIT, LIMIT_BYTES // (held[1].nbytes or 1)):
+    memo = session.snapshot.memo
+    found = memoised(session.snapshot, key, session.snapshot.nodes.version, compute)
+    if len(memo) > min(LIMIT, LIMIT_BYTES // (found.nbytes or 1)):
         del memo[next(iter(memo))]
-    return held[1]
+    return found

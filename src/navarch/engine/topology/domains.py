@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct, field
 
+from navarch.model.memo import memoised
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
@@ -193,9 +194,4 @@ def label_tree(snapshot: Snapshot, label: str) -> DomainTree:
 
 def kept_tree(snapshot: Snapshot, name: Hashable, version: Hashable, build: Callable[[], DomainTree]) -> DomainTree:
     """The tree of this name, built again only when nodes, their labels or `version` changed."""
-    key, current = ("domains", name), (snapshot.nodes.version, version)
-    held: tuple[Hashable, DomainTree] | None = snapshot.memo.pop(key, None)
-    if held is None or held[0] != current:
-        held = (current, build())
-    snapshot.memo[key] = held
-    return held[1]
+    return memoised(snapshot, ("domains", name), (snapshot.nodes.version, version), build)

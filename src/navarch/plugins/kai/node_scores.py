@@ -81,7 +81,8 @@ class _Density(NodeScorer):
             total = self.total[gpu][at.rows]
             out = np.divide(free, total, out=np.zeros(len(free)), where=total > 0)
         else:
-            out = np.where(self.has[gpu][at.rows], DENSITY * (1 - free / self.most[gpu]), 0.0)
+            has = sum(at.allocatable[dim] for dim in self.dims[gpu]) > 0  # by figures, so that equal nodes share an answer
+            out = np.where(has, DENSITY * (1 - free / self.most[gpu]), 0.0)
         return out
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
+from navarch.model.memo import memoised
 from navarch.model.resources import FloatArray, IntArray
 from navarch.model.snapshot import Snapshot
-from navarch.plugins.predicates.nodes.columns import kept
 
 MEBIBYTE = 1 << 20
 LEAST, MOST_EACH = 23 * MEBIBYTE, 1000 * MEBIBYTE
@@ -50,7 +50,7 @@ class ImageLocality(NodeScorer):
     def __init__(self, snapshot: Snapshot, weight: float) -> None:
         self.snapshot = snapshot
         self.weight = weight
-        self.table = kept(snapshot, "image table", snapshot.nodes.version, lambda: ImageTable(snapshot))
+        self.table = memoised(snapshot, "image table", snapshot.nodes.version, lambda: ImageTable(snapshot))
 
     def applies(self, task: TaskClass) -> bool:
         return bool(self.table) and bool(task.shape.images)

@@ -80,9 +80,9 @@ class PodPreferences(NodeScorer):
             for weight, term in wishes:
                 pods = counts.selected((of_own_term(session.snapshot, term),))
                 pulls.append(Pull(sign * weight, pods.by(term.topology_key)))
-        within, named = self._looked_at(own)
+        looked_at, named = self._looked_at(own)
         for weight, carried in self._meant(task):
-            pulls.append(Pull(weight, counts.carrying(carried).by(carried.term.topology_key, within, named)))
+            pulls.append(Pull(weight, counts.carrying(carried).by(carried.term.topology_key, named=named, counted=looked_at)))
         return pulls
 
     def _looked_at(self, own: PodAffinity) -> tuple[BoolArray | None, str]:

@@ -23,7 +23,7 @@ from navarch.plugins.predicates.pods.spread import carrying_all, counted_pods, i
 from navarch.plugins.predicates.pods.terms import pod_terms
 
 
-class Leaning(Struct):
+class CountedConstraint(Struct):
     """One soft constraint for one class of tasks. `domain` None: pods are counted on the node itself."""
 
     constraint: SpreadConstraint
@@ -56,25 +56,25 @@ class SoftSpread(NodeScorer):
         self.defaults = defaults
         self.spread = DefaultSpread(session, defaults)
         pod_terms(session)
-        self._leanings: dict[int, tuple[list[Leaning], BoolArray]] = {}
+        self._constraints: dict[int, tuple[list[CountedConstraint], BoolArray]] = {}
         self._kept: BoolArray = np.zeros(0, dtype=bool)
 
     def applies(self, task: TaskClass) -> bool:
         return bool(self.spread.constraints(task, hard=False))
 
-    def _of(self, task: TaskClass) -> tuple[list[Leaning], BoolArray]:
-        found = self._leanings.get(task.number)
+    def _of(self, task: TaskClass) -> tuple[list[CountedConstraint], BoolArray]:
+        found = self._constraints.get(task.number)
         if found is None:
             session = self.session
             constraints = self.spread.constraints(task, hard=False)
             everything = np.ones(len(session.nodes), dtype=bool)
             needs_all = task.shape.has_own_spread or self.defaults.listed
             complete = carrying_all(session, constraints) if needs_all else everything
-            leanings = [self._lean(task, each, complete) for each in constraints]
-            found = self._leanings[task.number] = leanings, complete
+            counted = [self._count(task, each, complete) for each in constraints]
+            found = self._constraints[task.number] = counted, complete
         return found
 
-    def _lean(self, task: TaskClass, constraint: SpreadConstraint, complete: BoolArray) -> Leaning:
+    def _count(self, task: TaskClass, constraint: SpreadConstraint, complete: BoolArray) -> CountedConstraint:
         session = self.session
         column = node_columns(session.snapshot).label(constraint.topology_key)
         pods = counted_pods(session, constraint, task.namespace)
@@ -82,16 +82,16 @@ class SoftSpread(NodeScorer):
         if constraint.topology_key != HOSTNAME:
             within = complete & included(session, task, constraint)
             domain = pods.by(constraint.topology_key, within, ("soft", task.number, constraint))
-        return Leaning(constraint, pods, domain, column.codes, column.absent, column.present())
+        return CountedConstraint(constraint, pods, domain, column.codes, column.absent, column.present())
 
     def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
         self._kept = feasible & self._of(task)[1]
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         total: FloatArray = np.zeros(len(self.session.nodes))
-        for leaning in self._of(task)[0]:
-            part = leaning.counts() * leaning.weight(self._kept) + float(leaning.constraint.max_skew - 1)
-            total += np.where(leaning.present, part, 0.0)
+        for counted in self._of(task)[0]:
+            part = counted.counts() * counted.weight(self._kept) + float(counted.constraint.max_skew - 1)
+            total += np.where(counted.present, part, 0.0)
         rounded: FloatArray = np.where(self._kept, np.floor(total + 0.5), 0.0)[at.rows]
         return rounded
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navarch.model.memo import memoised
 from navarch.model.objects.devices import DEVICE_CLASS
 from navarch.model.objects.workloads import CONTROLLERS, SERVICE
 from navarch.model.selectors import HARD_EFFECTS
@@ -19,7 +20,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Shape
 from navarch.plugins.predicates.devices.unserved_cards import is_npu_part
 from navarch.plugins.predicates.nodes.affinity import has_demand
-from navarch.plugins.predicates.nodes.columns import kept, node_columns
+from navarch.plugins.predicates.nodes.columns import node_columns
 
 _SELECTING = (SERVICE, *CONTROLLERS)
 """Kinds of objects from which default spread constraints are made."""
@@ -44,7 +45,7 @@ class RulesInUse(Struct, frozen=True):
 
 def rules_in_use(snapshot: Snapshot) -> RulesInUse:
     found = of_shapes(snapshot, "rules in use", _used_by_shapes)
-    cordoned, hard_taints = kept(snapshot, "closed nodes", snapshot.nodes.version, lambda: _closed(snapshot))
+    cordoned, hard_taints = memoised(snapshot, "closed nodes", snapshot.nodes.version, lambda: _closed(snapshot))
     return replace(
         found,
         spread=found.spread or any(kind in snapshot.objects for kind in _SELECTING),

@@ -14,12 +14,13 @@ MOST_QUEUES = 12
 CDF_POINTS = 200
 
 
-def report_data(result: SimulationResult, title: str) -> dict[str, Any]:
+def report_data(result: SimulationResult, title: str, conditions: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that the page shows. The first seed of a policy stands for it in plots; figures are means over seeds."""
     first = {run.name: run for run in reversed(result.runs)}
     runs = [first[name] for name in dict.fromkeys(run.name for run in result.runs)]
     return {
         "title": title,
+        "conditions": list(conditions),
         "order": [run.name for run in runs],
         "policies": result.to_dict()["policies"],
         "seeds": sorted({run.seed for run in result.runs if run.seed is not None}),
@@ -28,6 +29,8 @@ def report_data(result: SimulationResult, title: str) -> dict[str, Any]:
         "leftOut": {run.name: run.left_out for run in runs},
         "neverStarted": {run.name: len(run.waiting) for run in runs},
         "series": {run.name: _series(run) for run in runs},
+        "gpus": runs[0].measures.gpus,
+        "course": {run.name: run.measures.course for run in runs if run.measures.course},
         "cdf": {"jct": _cdfs(runs, "completion"), "queueing": _cdfs(runs, "queueing")},
         "runs": [{"policy": run.name, "seed": run.seed, **run.measures.to_dict()} for run in result.runs],
         "timing": {run.name: {"seconds": run.seconds, "cycles": run.cycles} for run in runs},

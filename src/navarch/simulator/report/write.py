@@ -21,10 +21,10 @@ JOB_COLUMNS = ("policy", "seed", "job", "queue", "gpus", "pods", "submit", "queu
 _HERE = files("navarch.simulator.report")
 
 
-def write_report(result: SimulationResult, folder: Path, title: str) -> None:
-    """Into a folder that is made if it is not there."""
+def write_report(result: SimulationResult, folder: Path, title: str, conditions: Sequence[str] = ()) -> None:
+    """Into a folder that is made if it is not there. `conditions`: what else decides the figures, for people."""
     folder.mkdir(parents=True, exist_ok=True)
-    data = report_data(result, title)
+    data = report_data(result, title, conditions)
     (folder / "report.json").write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     (folder / "index.html").write_text(page(data), encoding="utf-8")
     _write(folder / "jobs.csv", JOB_COLUMNS, _jobs(result))
@@ -35,7 +35,7 @@ def write_report(result: SimulationResult, folder: Path, title: str) -> None:
 def page(data: dict[str, Any]) -> str:
     """The HTML page with everything in it."""
     vendor = _HERE / "vendor"
-    text = json.dumps(data, sort_keys=True).replace("</", "<\\/")
+    text = json.dumps(data, sort_keys=True).replace("<", "\\u003c")  # no name of a job or queue ends or comments out the script
     html = (_HERE / "page.html").read_text(encoding="utf-8")
     parts = {
         "/*UPLOT_CSS*/": (vendor / "uPlot.min.css").read_text(encoding="utf-8"),

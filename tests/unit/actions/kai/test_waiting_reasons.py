@@ -218,7 +218,7 @@ def test_a_pod_that_needs_a_config_map_which_is_not_there_waits() -> None:
     assert said(needing("settings"), given("kube-root-ca.crt", "lab"))[0] == (text, ["pod changed", "job changed"])
     assert said(needing("settings"), given("settings", "lab")) == []
     assert said(needing("settings", optional=True), given("kube-root-ca.crt", "lab")) == []
-    assert said(needing("settings"), given("kube-root-ca.crt", "other")) == [], "nobody told what the namespace holds"
+    assert said(needing("settings"), given("kube-root-ca.crt", "other")) == [], "the input does not say what the namespace holds"
 
 
 def test_all_that_stands_against_a_pod_is_told_at_once() -> None:

@@ -73,7 +73,7 @@ def test_a_field_that_is_not_what_it_should_be_is_left_out_and_the_rest_is_read(
     ],
     ids=["sums", "limit in its place", "negative", "no number", "no mapping", "bad limit", "bad limits", "nothing asked for"],
 )
-def test_amounts(resources: list[Any], asked: dict[str, int]) -> None:
+def test_requests_that_can_be_read_are_counted(resources: list[Any], asked: dict[str, int]) -> None:
     pod = read(manifest(*resources))
     assert (requests(pod), pod.unknown) == (asked, False)
 

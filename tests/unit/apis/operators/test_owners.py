@@ -65,7 +65,7 @@ WHOLE = (3, [("master", 1), ("worker", 2)])
 def test_an_owner_that_comes_after_its_pods() -> None:
     shadows = groups()
     first = shadows.put(trainer("worker", 0))
-    assert shape(first) == (1, [("worker", 0)]), "nobody says how many there will be"
+    assert shape(first) == (1, [("worker", 0)]), "its size is not known yet"
     assert shape(shadows.put(trainer("master", 0))) == (1, [("master", 0), ("worker", 0)])
     assert shadows.put(trainer("worker", 1)) is None
     (job,) = shadows.put_workload(PYTORCH)

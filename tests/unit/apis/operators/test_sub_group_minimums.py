@@ -28,7 +28,7 @@ def workers(needed: int | None) -> SubGroupSpec:
         (9, 9, 6, {"ps", "left", "right"}),
     ],
 )
-def test_a_tree(top: int | None, inner: int | None, fewest: int, needed: set[str]) -> None:
+def test_the_fewest_pods_of_a_tree_and_the_parts_it_needs(top: int | None, inner: int | None, fewest: int, needed: set[str]) -> None:
     parts = (PS, workers(inner), LEFT, RIGHT)
     assert fewest_pods(parts, top) == fewest
     found = marked(parts, top)
@@ -42,5 +42,5 @@ def test_a_part_that_needs_no_pods_need_not_be_there() -> None:
     assert [part.min_groups for part in marked(parts, None)] == [1, 0]
 
 
-def test_no_parts() -> None:
+def test_a_group_without_parts_needs_no_pods() -> None:
     assert fewest_pods((), None) == 0 and marked((), None) == ()

@@ -85,7 +85,9 @@ def test_plugins_of_a_directory(tmp_path: Path) -> None:
     conf = tmp_path / "conf.yaml"
     conf.write_text(FILE.replace("priority", "oldest"))
     code, _, err = check(str(conf))
-    assert code == 2 and "one of your own is found with --plugin-dir DIR" in err.splitlines(), "who forgot it is reminded"
+    assert code == 2 and "one of your own is found with --plugin-dir DIR" in err.splitlines(), (
+        "the option is named to a user who forgot it"
+    )
     code, out, _ = check(str(conf), "--plugin-dir", str(tmp_path))
     assert code == 0 and "The oldest first." in out
     assert installed().plugin("oldest") is None

@@ -37,7 +37,7 @@ def test_a_queue_shows_its_bounds_and_its_share() -> None:
     vision = rows["vision"]
     assert (vision["parent"], vision["quota"], vision["limit"], vision["priority"]) == ("org", {"gpu": "8"}, {"gpu": "12"}, 100)
     assert vision["fairShare"]["nvidia.com/gpu"] == "12"
-    assert "usage" not in vision, "nobody keeps it"
+    assert "usage" not in vision, "it is not recorded"
     assert rows["speech"]["priority"] == 200
 
 

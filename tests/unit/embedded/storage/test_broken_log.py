@@ -15,7 +15,7 @@ async def test_a_good_log_and_none_at_all_are_left_alone(tmp_path: Path) -> None
     path = tmp_path / "store.db"
     assert set_aside_if_broken(path) == ""
     log = SqliteLog(path)
-    assert set_aside_if_broken(path) == "", "in use by another server: that is told by the one who opens it"
+    assert set_aside_if_broken(path) == "", "in use by another server: opening it says so"
     with pytest.raises(DataDirInUse, match="another server uses this data directory"):
         SqliteLog(path)
     await log.close()

@@ -17,7 +17,7 @@ from navarch.engine.semantics import Semantics
         ({"a": 9, "b": 10}, "10 b, 9 a"),
     ],
 )
-def test_histogram(counts: dict[str, int], text: str) -> None:
+def test_reasons_are_sorted_as_texts(counts: dict[str, int], text: str) -> None:
     assert histogram(counts) == text
 
 

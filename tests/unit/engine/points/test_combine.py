@@ -37,7 +37,7 @@ def test_the_first_opinion_orders(opinions: list[int], result: int) -> None:
         ([[A], [NO]], NO),
     ],
 )
-def test_votes(tiers: list[list[Vote | Reason]], result: Reason | bool) -> None:
+def test_a_rejection_wins_over_permits_of_its_tier(tiers: list[list[Vote | Reason]], result: Reason | bool) -> None:
     assert combine.votes(tiers, lambda vote: vote) == result
 
 
@@ -56,7 +56,7 @@ STARVING = [
 
 
 @pytest.mark.parametrize(("tiers", "strict", "volcano"), STARVING)
-def test_starving(tiers: list[list[bool]], strict: bool, volcano: bool) -> None:
+def test_a_job_starves_if_the_tiers_agree(tiers: list[list[bool]], strict: bool, volcano: bool) -> None:
     assert combine.starving(tiers, lambda answer: answer, STRICT) == strict
     assert combine.starving(tiers, lambda answer: answer, COMPAT["volcano"]) == volcano
 
@@ -82,7 +82,9 @@ VICTIMS: list[tuple[list[list[list[int] | None]], list[int], list[int], list[int
 
 
 @pytest.mark.parametrize(("tiers", "strict", "volcano", "kube_batch"), VICTIMS)
-def test_victims(tiers: list[list[list[int] | None]], strict: list[int], volcano: list[int], kube_batch: list[int]) -> None:
+def test_victims_are_those_that_every_opinion_offers(
+    tiers: list[list[list[int] | None]], strict: list[int], volcano: list[int], kube_batch: list[int]
+) -> None:
     def found(semantics: Semantics) -> list[int]:
         return combine.victims(tiers, lambda offer: offer, [1, 2, 3], semantics)
 

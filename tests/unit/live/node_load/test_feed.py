@@ -30,7 +30,7 @@ def policy(plugins: list[dict[str, Any]], compat: str = "strict", **metrics: Any
     return read_policy(document, installed())
 
 
-def test_the_configuration() -> None:
+def test_load_is_fetched_only_where_a_plugin_reads_it() -> None:
     assert read_config(policy(USAGE)) is None
     assert read_config(policy([{"name": "gang"}], type="prometheus", address="http://p")) is None
     config = read_config(policy(RESCHEDULING, type="prometheus", address="http://p", interval="5s"))
@@ -43,7 +43,7 @@ def test_volcano_fetches_ten_minutes_alone() -> None:
 
 
 @pytest.mark.parametrize(("idle", "found"), [(False, {}), (True, {"n2": NodeLoad({"10m": 0.0}, {"10m": 0.0}, NOW)})])
-def test_a_node_without_figures(idle: bool, found: dict[str, NodeLoad]) -> None:
+def test_a_node_without_figures_is_left_out_or_idle(idle: bool, found: dict[str, NodeLoad]) -> None:
     config = LoadConfig("prometheus", absent_is_idle=idle)
     assert loads_of(["n2"], config, [{"n2": (None, None)}], NOW) == found
 

@@ -39,7 +39,7 @@ class Side:
         return dict(self.run.counts)
 
 
-def test_each_outcome() -> None:
+def test_each_outcome_of_a_comparison_is_counted() -> None:
     side = Side()
     side.put(pod("a", cpu="3"), pod("b", cpu="3"), pod("huge", cpu="9"))
     assert side.cycle() and not side.cycle(), "a decision is news once"

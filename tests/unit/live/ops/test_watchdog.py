@@ -77,7 +77,7 @@ def test_only_cycles_are_ended() -> None:
     assert count == 3_000_000
 
 
-def test_no_limit() -> None:
+def test_a_limit_of_zero_ends_no_cycle() -> None:
     assert len(run(Hangs, Watchdog(0), "a").binds) == 1
 
 

@@ -215,7 +215,7 @@ async def test_devices_that_a_claim_had_before_are_not_ours_to_give_back(world: 
     world.decide()
     await world.claims.prepare(bind_of("uid-p1"))
     assert await world.devices("had") == (["g0"], ["p1"])
-    assert "finalizers" not in (await world.found("had"))["metadata"], "whoever gave it its devices protects it or does not"
+    assert "finalizers" not in (await world.found("had"))["metadata"], "the writer of its devices decides whether it is protected"
     await world.is_not_bound("p1")
     assert await world.devices("had") == (["g0"], [])
 

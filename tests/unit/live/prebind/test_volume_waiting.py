@@ -60,7 +60,7 @@ async def test_the_pod_is_bound_as_soon_as_its_last_volume_is_seen() -> None:
     assert not preparing.done(), "y has no volume"
     world.shows(bound(annotated("y", "n0"), "pv-y"))
     await settled()
-    assert not preparing.done(), "nobody knows yet from where pv-y can be reached"
+    assert not preparing.done(), "it is not known yet from where pv-y can be reached"
     world.shows(volume("pv-y", "n0"))
     await preparing
     assert now() == 0.0
@@ -104,7 +104,7 @@ async def test_a_matched_volume_needs_no_node_on_its_claim() -> None:
     await settled()
     world.shows(claim("x", uid="uid-x", labels={"a": "b"}))
     await settled()
-    assert not preparing.done(), "only who was given a node can lose it"
+    assert not preparing.done(), "only a claim with a node can lose it"
     world.shows(bound(claim("x", uid="uid-x"), "pv-x"))
     await preparing
     world.volumes.done(bind)

@@ -89,12 +89,12 @@ async def fetch(address: str, window: Window, now: float = NOW) -> dict[str, dic
 
 
 @needs_prometheus
-async def test_a_sliding_window(server: str) -> None:
+async def test_usage_is_averaged_over_a_sliding_window(server: str) -> None:
     whole = await fetch(server, Window("sliding", size=LENGTH))
     assert whole["a"]["gpu"] == pytest.approx(0.5, abs=0.01), "the two exporters are one queue"
     assert whole["b"]["gpu"] == pytest.approx(0.25), "two exporters of one queue count once"
     assert whole["b"]["cpu"] == pytest.approx(0.25)
-    assert "memory" not in whole["b"], "nobody exported it"
+    assert "memory" not in whole["b"], "it is not exported"
     last_three_hours = await fetch(server, Window("sliding", size=3 * 3600))
     assert last_three_hours["a"]["gpu"] == pytest.approx(1 / 3, abs=0.01)
 

@@ -32,6 +32,6 @@ def test_an_unanswered_bind_request_is_reported_after_a_while(caplog: pytest.Log
     said = [record.getMessage().partition(":")[0] for record in caplog.records if record.name == bind_requests.__name__]
     assert said == ["1 BindRequests have had no answer for 30 s"]
     says("Failed")
-    assert late(3.0 + UNANSWERED) == [], "somebody tries"
+    assert late(3.0 + UNANSWERED) == [], "a binder tries"
     says("")
     assert late(4.0 + UNANSWERED) == [], "the time begins anew"

@@ -73,7 +73,7 @@ def test_a_series_lives_as_long_as_it_is_said_and_is_written_every_half_minute()
             submitted.end()
         clock.now += 20
     methods = [write.method for write in submitted.writes]
-    assert methods == ["POST"] + ["PATCH"] * 15, "600 s of it: longer than a series lives that nobody goes on with"
+    assert methods == ["POST"] + ["PATCH"] * 15, "600 s of it: longer than a series lives without repetition"
 
 
 def test_a_series_is_written_at_most_every_half_minute() -> None:

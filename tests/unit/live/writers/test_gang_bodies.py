@@ -125,9 +125,9 @@ def test_groups_without_pods_of_ours_are_left_alone() -> None:
     others = [task("x", "default-scheduler")]
     assert coscheduling_body(news(co(), tasks=others, bound=1)).status is None
     assert upstream_body(news(up(), tasks=others * 2, bound=2)).status is None
-    assert coscheduling_body(news(co())).status is None, "nobody knows whose it will be"
+    assert coscheduling_body(news(co())).status is None, "it is not known which scheduler it is for"
     gone = coscheduling_body(news(co({"phase": "Running", "running": 2})))
-    assert (written(gone)["phase"], written(gone)["running"]) == ("Pending", 0), "its pods are gone, whoever they were for"
+    assert (written(gone)["phase"], written(gone)["running"]) == ("Pending", 0), "its pods are gone, whichever scheduler they were for"
 
 
 @pytest.mark.parametrize(("version", "kind"), [("v1alpha2", "PodGroupScheduled"), ("v1beta1", "PodGroupInitiallyScheduled")])

@@ -165,7 +165,7 @@ def test_a_victim_that_is_not_there_is_no_victim() -> None:
         ([{"urlPrefix": "http://x", "httpTimeout": 5}], "httpTimeout"),
     ],
 )
-def test_mistakes(given: list[dict[str, Any]], text: str) -> None:
+def test_a_mistake_in_an_extender_refuses_the_policy(given: list[dict[str, Any]], text: str) -> None:
     with pytest.raises(PolicyError, match=text):
         read_policy(configuration(*given), installed())
 

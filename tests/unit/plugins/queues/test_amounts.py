@@ -65,7 +65,7 @@ def test_asked_dims_leave_pods_and_zeros_out() -> None:
     assert asked_dims(np.array([0, 5, 1, 2, 0])).tolist() == [1, 3]
 
 
-def test_totals_and_shares() -> None:
+def test_the_largest_part_is_the_dominant_share() -> None:
     assert total_of([given(cpu=1, x=0), given(cpu=2)], len(NAMES)).values.tolist() == [3, 0, 0, 0, 0]
     assert largest_part(np.array([1, 3, 0]), np.array([4.0, 4.0, 0]), np.array([0, 1])) == 0.75
     assert largest_part(np.array([1]), np.array([0.0]), np.array([], dtype=np.intp)) == 0.0

@@ -143,7 +143,7 @@ def test_cards_of_a_pod_that_is_being_deleted(compat: str, promised: bool) -> No
 
 
 @pytest.mark.parametrize(("compat", "fits"), [("strict", True), ("volcano", False)])
-def test_an_undone_placement(compat: str, fits: bool) -> None:
+def test_an_undone_placement_frees_its_cards_in_strict_mode(compat: str, fits: bool) -> None:
     made = world(register(("GPU-a", "NVIDIA-T4", "true"))).pods("j", 2, cards=CardRequest((VgpuRequest(1, 16000, 0),)), cpu=1)
     session = opened(made, compat)
     job = job_of(session, "j")

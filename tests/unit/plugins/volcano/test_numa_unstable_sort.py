@@ -38,7 +38,7 @@ def sorted_places(seed: int, count: int, kinds: int, *, by_first: bool) -> list[
         (3, 16, 2, True, [4, 1, 14, 7, 8, 5, 6, 3, 0, 9, 10, 11, 12, 13, 2, 15]),
     ],
 )
-def test_places(seed: int, count: int, kinds: int, by_first: bool, places: list[int]) -> None:
+def test_the_order_is_that_of_go(seed: int, count: int, kinds: int, by_first: bool, places: list[int]) -> None:
     assert sorted_places(seed, count, kinds, by_first=by_first) == places
 
 

@@ -42,7 +42,9 @@ def scores(session: Session) -> dict[str, list[float]]:
         ("", True, set(), 0),
     ],
 )
-def test_terms(text: str, trim: bool, near: set[tuple[str, str]] | None, mistakes: int) -> None:
+def test_the_annotation_relates_the_roles_that_it_names(
+    text: str, trim: bool, near: set[tuple[str, str]] | None, mistakes: int
+) -> None:
     found, wrong = read_relations({AFFINITY: text}, {"a", "b", "c"}, trim=trim)
     assert (None if found is None else set(found.near), len(wrong)) == (near, mistakes)
 
@@ -72,7 +74,7 @@ def test_running_pods_repel(compat: str, there: float) -> None:
 
 
 @pytest.mark.parametrize(("compat", "after"), [("strict", [100.0, 100.0]), ("volcano", [100.0, 50.0])])
-def test_an_undone_placement(compat: str, after: list[float]) -> None:
+def test_an_undone_placement_is_forgotten_in_strict_mode(compat: str, after: list[float]) -> None:
     session = pods(world(affinity="ps"), "ps", 2).session(TaskTopology, compat=compat)
     job, statement = job_of(session, "j"), session.statement()
     statement.allocate(job, [job.tasks[0]], [0], session.class_of(job.tasks[0]))

@@ -75,7 +75,7 @@ def test_static_answers_change_with_the_hour() -> None:
         ("08:00-08:00", 7, True, False),
     ],
 )
-def test_windows(window: str, hour: float, strict: bool, literal: bool) -> None:
+def test_a_window_may_cross_midnight(window: str, hour: float, strict: bool, literal: bool) -> None:
     assert is_open(window, hour * HOUR) is strict
     assert is_open(window, hour * HOUR, cross_midnight=False) is literal
 

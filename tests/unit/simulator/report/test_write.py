@@ -29,7 +29,7 @@ def test_a_report_holds_page_json_and_csv(tmp_path: Path) -> None:
     assert len(rows) == sum(run.measures.finished for run in result.runs)
     page = (tmp_path / "index.html").read_text()
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
-    assert "two teams <\\/script>" in page
+    assert "two teams \\u003c/script>" in page
     assert "/*DATA*/" not in page and "/*UPLOT_JS*/" not in page
 
 

@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 
 from navarch.actions.kai.solver.resource_bound import ResourceBound
-from navarch.actions.kai.solver.scenario_trial import ProvenScenario, ScenarioTrial, take_back
+from navarch.actions.kai.solver.scenario_trial import ProvenScenario, ScenarioTrial
 from navarch.actions.kai.solver.search_budget import JobBudget
 from navarch.actions.kai.solver.victim_columns import RoomEstimate, VictimColumns, admissible
 from navarch.actions.kai.solver.victim_queue import Batch, VictimPool, batches
@@ -170,7 +170,7 @@ class VictimReduction:
             self._bound.remove(batch)
         if fewer and self._bound.admits() and not self.search.budget.is_over():
             if self._found is not None:
-                take_back(self._found.statement)
+                self._found.statement.discard()
             self._found = self.search.play(fewer)
             if self._found is not None:
                 self.offered = fewer

@@ -6,7 +6,8 @@ of the last successful probe (`recorded`). The last probe places all tasks of th
 The result equals that of trying every scenario. Three shortcuts leave out work whose result is known:
 
 - a scenario that resource sums prove to fail is not tried (`resource_bound`), nor is one that failed before; the search node by
-  node ends where the sums prove failure for every node (`node_bound`);
+  node ends where the sums prove failure for every node, and does not begin where no sequence of its probes can reach all tasks
+  (`node_bound`);
 - a probe ends if a rule says that no set of victims can be allowed (`rules_may_allow`): if the tasks need more than is free
   anywhere, victims must lose the difference, and rules bound what victims may lose;
 - if the probe with all tasks held and all batches that it evicted are lost, the last probe would evict the same batches in the
@@ -23,6 +24,7 @@ import numpy as np
 
 from navarch.actions.kai.solver.domain_capacity import DomainCapacity
 from navarch.actions.kai.solver.node_bound import SingleNodeBound
+from navarch.actions.kai.solver.probe_sizes import ProbeSizes, most_successes
 from navarch.actions.kai.solver.resource_bound import ResourceBound
 from navarch.actions.kai.solver.scenario_trial import ProvenScenario, ScenarioTrial, with_nodes
 from navarch.actions.kai.solver.scenarios import GENERATORS, NODE_BY_NODE, Probe
@@ -99,19 +101,27 @@ class ScenarioSearch:
     # few tasks first
 
     def _search(self, job: Job, chunk: list[int], feasible: BoolArray, generator: str) -> ProvenScenario | None:
+        if generator == NODE_BY_NODE and self._cannot_reach_all(chunk):
+            return None
         recorded: Victims = []
-        done, too_many, size = 0, len(chunk) + 1, 1
-        while done < size < too_many:
-            found = self._probe(job, chunk[:size], feasible, recorded, generator)
-            if found is None:
-                too_many = size
-            else:
-                if size == len(chunk) and self._is_final(job, found, chunk, feasible):
+        sizes = ProbeSizes(len(chunk))
+        while sizes.goes_on:
+            found = self._probe(job, chunk[: sizes.size], feasible, recorded, generator)
+            if found is not None:
+                if sizes.size == len(chunk) and self._is_final(job, found, chunk, feasible):
                     return found
                 found.statement.discard()
-                recorded, done = found.victims, size
-            size = (done + too_many) // 2 if too_many <= len(chunk) else min(2 * size, len(chunk))
-        return self._probe(job, chunk, feasible, recorded, generator) if done else None
+                recorded = found.victims
+            sizes.tell(holds=found is not None)
+        return self._probe(job, chunk, feasible, recorded, generator) if sizes.held else None
+
+    def _cannot_reach_all(self, chunk: list[int]) -> bool:
+        """Whether no sequence of probes node by node can place the whole chunk. A chunk of few tasks is not examined: each probe
+        would have to find room for one more task only."""
+        probes = most_successes(len(chunk))
+        if self.exhaustive or probes >= len(chunk):
+            return False
+        return self._node_bound.excludes_probes(ResourceBound(self.session, chunk, all_return=self.all_return), probes)
 
     def _is_final(self, job: Job, found: ProvenScenario, chunk: list[int], feasible: BoolArray) -> bool:
         """Whether the last probe would repeat exactly this one: it starts with its recorded victims if they pass the tests."""

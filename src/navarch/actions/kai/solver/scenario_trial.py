@@ -10,6 +10,7 @@ A failed trial leaves nothing behind, except where a `compat` asks for it: the a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -28,7 +29,7 @@ from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 
 Validate = Callable[[Scenario], bool]
-_RELEASING, _PIPELINED, _PENDING = int(TaskStatus.RELEASING), int(TaskStatus.PIPELINED), int(TaskStatus.PENDING)
+_RELEASING, _PIPELINED = int(TaskStatus.RELEASING), int(TaskStatus.PIPELINED)
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class ScenarioTrial:
         if not victims:
             return None
         self.played += 1
-        statement = session.statement()
+        statement = session.statement(trial=True)
         used = job.tree.used
         came_from: dict[int, int] = {}
         node, key, action = session.node, job.key, session.action
@@ -77,13 +78,13 @@ class ScenarioTrial:
         evicted = set(came_from)
         nodes = with_nodes(feasible, came_from.values())
         if not self._place_all(statement, job, nodes, victims, evicted):
-            take_back(statement)
+            statement.discard()
             return None
         status = session.status
         lost = {task for task in evicted if status[task] == _RELEASING}
         moved = {task for task in evicted if status[task] == _PIPELINED}
         if job.tree.used <= used or not job.tree.is_whole or not self._valid(job, tasks, victims, evicted - lost, came_from):
-            take_back(statement)
+            statement.discard()
             return None
         if session.semantics.lost_tasks_come_first:
             self._note_lost(victims, lost, evicted)
@@ -92,20 +93,30 @@ class ScenarioTrial:
     def _place_all(self, statement: Statement, job: PartialJob, nodes: BoolArray, victims: Victims, evicted: set[int]) -> bool:
         """Place the job and the evicted tasks, once each, in fairness order. False if the job finds no place.
 
-        Free resources only shrink on the way. Once every class that is still to come has failed, the rest is skipped."""
+        Free resources only shrink on the way. Once every class that is still to come has failed, the rest is skipped.
+
+        Within a queue jobs are served in job order, and jobs that are not concerned get nothing. So once all jobs that are left belong
+        to one queue, the order of queues no longer matters, and the jobs of that queue are served directly."""
         session = self.session
         concerned = {batch.job.row: batch.job for batch in victims}
-        others = [each for each in self._pending if each.row not in concerned and each.row != job.row]
-        left = {*concerned, job.row}
+        left = {each.row: each.queue for each in (*concerned.values(), job)}
+        queues = Counter(queue.name for queue in left.values())
+        others = [each for each in self._pending if each.row not in left] if len(queues) > 1 else []
         forest = QueueForest(session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted))
         hopeless: set[int] = set()
         self._placed.clear()
         kinds = self._kinds(concerned.values())
         waits = True
-        while left and (each := forest.pop()) is not None:
-            if each.row not in left:
+        while left:
+            each = forest.pop() if len(queues) > 1 else forest.pop_from(next(iter(left.values())))
+            if each is None:
+                break
+            queue = left.pop(each.row, None)
+            if queue is None:
                 continue
-            left.discard(each.row)
+            queues[queue.name] -= 1
+            if not queues[queue.name]:
+                del queues[queue.name]
             placement = ChunkPlacement(session, statement, nodes, evicted, hopeless)
             placed = placement.place(whole_job(each), each.tree)
             if placed:
@@ -151,20 +162,10 @@ def _affected(victims: Victims, gone: set[int]) -> Victims:
     return out
 
 
-def take_back(statement: Statement) -> None:
-    """Discard a trial without the note that its tasks could have run."""
-    jobs = [op.job for op in statement.operations if op.before == _PENDING and op.job is not None]
-    kept = {job.row: (job, dict(job.last_undone)) for job in jobs}
-    statement.discard()
-    for job, undone in kept.values():
-        job.last_undone.clear()
-        job.last_undone.update(undone)
-
-
 def trials_leave_traces(session: Session) -> bool:
     """Whether a discarded trial may leave the books of shared GPUs changed."""
     devices, semantics = session.devices, session.semantics
-    return devices is not None and devices.any_shared and (semantics.moved_share_leaves_ghost or semantics.devices_are_counted)
+    return devices is not None and devices.any_shared and (semantics.moved_task_keeps_stale_share or semantics.devices_are_counted)
 
 
 def leaves_nothing(session: Session, victims: Sequence[Batch]) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from navarch.actions.kai.solver.minimal_search import MinimalSearch
 from navarch.actions.kai.solver.scenario_search import RulesMayAllow, ScenarioSearch
-from navarch.actions.kai.solver.scenario_trial import ScenarioTrial, Validate, take_back
+from navarch.actions.kai.solver.scenario_trial import ScenarioTrial, Validate
 from navarch.actions.kai.solver.search_budget import ActionBudget, JobBudget
 from navarch.actions.kai.solver.victim_queue import VictimPool, Victims
 from navarch.engine.gangs.chunks import next_to_place
@@ -76,5 +76,5 @@ class Solver:
         part = PartialJob(job, job.tree.holding([*job.tree.active, *chunk]))
         found = self.trial.play(part, chunk, np.ones(len(self.session.nodes), dtype=bool), victims)
         if found is not None:
-            take_back(found.statement)
+            found.statement.discard()
         return found is not None

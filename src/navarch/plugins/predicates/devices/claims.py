@@ -16,6 +16,7 @@ from navarch.engine.figures import Rows
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.record import ClaimAllocation, ClaimRelease
 from navarch.engine.session import Session
+from navarch.model.memo import memoised
 from navarch.model.objects.devices import AllocatedDevice, ResourceClaimSpec, device_classes, resource_claims
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
@@ -33,7 +34,7 @@ from navarch.plugins.predicates.devices.search import (
     read_requests,
 )
 from navarch.plugins.predicates.devices.usage import DeviceUsage
-from navarch.plugins.predicates.nodes.columns import kept, node_columns
+from navarch.plugins.predicates.nodes.columns import node_columns
 from navarch.plugins.predicates.pods.placed_pods import placed_pods
 
 FREE_STEPS = 256
@@ -52,7 +53,7 @@ class Outcome(Struct):
     text: str = CANNOT
 
 
-class ClaimOutlook(Struct):
+class OutcomesByNode(Struct):
     """For one set of claim contents: which outcome holds on each node, and when each node was last looked at."""
 
     profile: IntArray
@@ -63,7 +64,7 @@ class ClaimOutlook(Struct):
     outcomes: list[Outcome] = field(default_factory=list)
 
     @classmethod
-    def over(cls, profile: IntArray) -> ClaimOutlook:
+    def over(cls, profile: IntArray) -> OutcomesByNode:
         size = len(profile)
         zeros = np.zeros(size, dtype=np.int64)
         return cls(profile, np.full(size, -1, dtype=np.int64), zeros, np.zeros(size, dtype=bool), zeros.copy())
@@ -85,18 +86,18 @@ class Part(Struct):
 
     where: BoolArray | None
     waiting: list[ResourceClaimSpec]
-    outlook: ClaimOutlook | None
+    by_node: OutcomesByNode | None
     extended: ExtendedClaim | None = None
 
     def possible(self) -> BoolArray:
         """Among its own nodes; true elsewhere."""
-        if self.outlook is None:
+        if self.by_node is None:
             return np.ones(1, dtype=bool)
-        found = self.outlook.possible
+        found = self.by_node.possible
         return found if self.where is None else found | ~self.where
 
     def rank(self, size: int) -> IntArray:
-        found = np.zeros(size, dtype=np.int64) if self.outlook is None else self.outlook.rank
+        found = np.zeros(size, dtype=np.int64) if self.by_node is None else self.by_node.rank
         return found if self.where is None else found * self.where
 
 
@@ -127,7 +128,7 @@ class Claims:
         held = (each for claim in holders for each in (claim.allocation.devices if claim.allocation else ()))
         self.usage = DeviceUsage(self.pools, held)
         self.used = UsedPlaces(self.pools, self.usage, size)
-        self.profiles = kept(snapshot, "device profiles", id(self.pools), lambda: NodeProfiles(self.pools, size))
+        self.profiles = memoised(snapshot, "device profiles", id(self.pools), lambda: NodeProfiles(self.pools, size))
         self._local: IntArray = np.zeros(size, dtype=np.int64)
         """By node: changes when a device that only this node reaches is taken or given back."""
         self._shared: IntArray = np.zeros(int(self.pools.groups.max(initial=0)) + 1, dtype=np.int64)
@@ -135,7 +136,7 @@ class Claims:
         self.allocated: dict[ObjectKey, BoolArray] = {}
         """Claims that this cycle allocated -> nodes that reach their devices."""
         self.reserved: dict[int, Reserved] = {}
-        self._outlooks: dict[object, ClaimOutlook] = {}
+        self._outcomes_by_node: dict[object, OutcomesByNode] = {}
         self._steps_left: dict[str, int] = {}
         """Namespace -> steps that its searches may still take beyond the free ones."""
         placed_pods(session).listen(self._moved)
@@ -174,20 +175,20 @@ class Claims:
         """Where the claims that wait can be satisfied now. Extended resources make claims that differ between nodes."""
         waiting, by_nodes = self.waiting(task), self.extended.of(task)
         if not by_nodes:
-            return [Part(None, waiting, self._outlook(waiting, None))]
+            return [Part(None, waiting, self._outcomes(waiting, None))]
         out = []
         for each in by_nodes:
             here = [*waiting, each.claim] if each.claim is not None else waiting
-            out.append(Part(each.where, here, self._outlook(here, each.where), each))
+            out.append(Part(each.where, here, self._outcomes(here, each.where), each))
         return out
 
-    def _outlook(self, waiting: Sequence[ResourceClaimSpec], where: BoolArray | None) -> ClaimOutlook | None:
+    def _outcomes(self, waiting: Sequence[ResourceClaimSpec], where: BoolArray | None) -> OutcomesByNode | None:
         if not waiting:
             return None
         key = tuple((claim.requests, claim.constraints) for claim in waiting)
-        found = self._outlooks.get(key)
+        found = self._outcomes_by_node.get(key)
         if found is None:
-            found = self._outlooks[key] = self._new_outlook(key, waiting)
+            found = self._outcomes_by_node[key] = self._new_outcomes(key, waiting)
         stamp = self._local + self._shared[self.pools.groups]
         stale = np.flatnonzero(found.looked_at != stamp if where is None else (found.looked_at != stamp) & where)
         if len(stale):
@@ -198,11 +199,11 @@ class Claims:
             found.looked_at[stale] = stamp[stale]
         return found
 
-    def _new_outlook(self, key: object, waiting: Sequence[ResourceClaimSpec]) -> ClaimOutlook:
+    def _new_outcomes(self, key: object, waiting: Sequence[ResourceClaimSpec]) -> OutcomesByNode:
         requests = read_requests(waiting, self.classes)
         if requests is None:
-            return ClaimOutlook.over(np.zeros(len(self.session.nodes), dtype=np.int64))
-        return ClaimOutlook.over(self.profiles.of(key, waiting, requests))
+            return OutcomesByNode.over(np.zeros(len(self.session.nodes), dtype=np.int64))
+        return OutcomesByNode.over(self.profiles.of(key, waiting, requests))
 
     def _search(self, waiting: Sequence[ResourceClaimSpec], node: int) -> Outcome:
         namespace = waiting[0].namespace
@@ -230,7 +231,7 @@ class Claims:
         out: IntArray = np.zeros(size, dtype=np.int64)
         for part in self.parts(task):
             out += part.rank(size)
-            if part.outlook is not None:
+            if part.by_node is not None:
                 out += had if part.where is None else had * part.where
         return out
 
@@ -271,7 +272,7 @@ class Claims:
 
     def _reserve(self, task: TaskClass, row: int, node: int) -> None:
         part = next(part for part in self.parts(task) if part.where is None or part.where[node])
-        solution = part.outlook.solution(node) if part.outlook is not None else None
+        solution = part.by_node.solution(node) if part.by_node is not None else None
         if solution is None:
             return
         reach = self.pools.at.get(node, [])

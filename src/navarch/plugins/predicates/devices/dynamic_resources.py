@@ -79,12 +79,12 @@ class DynamicResources(NodeFilter):
         away: BoolArray = ~claims.reachable(task)[at.rows]
         told: dict[str, BoolArray] = {NOT_HERE: away}
         for part in claims.parts(task):
-            if part.outlook is None:
+            if part.by_node is None:
                 continue
-            here = part.outlook.outcome[at.rows]
+            here = part.by_node.outcome[at.rows]
             among: BoolArray = ~away if part.where is None else ~away & part.where[at.rows]
             for number in np.unique(here[among]).tolist():
-                outcome = part.outlook.outcomes[number]
+                outcome = part.by_node.outcomes[number]
                 if outcome.solution is None:
                     text = _told(outcome, part.waiting)
                     failed: BoolArray = (here == number) & among

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from navarch.engine.session import Session
+from navarch.model.memo import memoised
 from navarch.model.objects.devices import (
     DEVICE_CLASS,
     DeviceClassSpec,
@@ -27,7 +28,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.plugins.predicates.devices.cel.selector import CelError, Device
 from navarch.plugins.predicates.devices.pools import Published, device_pools
 from navarch.plugins.predicates.devices.selectors import SelectorFailure, Selectors
-from navarch.plugins.predicates.nodes.columns import NodeColumns, kept, node_columns
+from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 MILLI = 1000
@@ -67,7 +68,7 @@ def _devices_of(snapshot: Snapshot, device_class: DeviceClassSpec) -> list[Publi
             return False
 
     version = (id(pools), device_class.selectors)
-    return kept(snapshot, ("devices of a class", device_class.name), version, lambda: [d for d in pools.devices if passes(d)])
+    return memoised(snapshot, ("devices of a class", device_class.name), version, lambda: [d for d in pools.devices if passes(d)])
 
 
 def reachable_from(columns: NodeColumns, slice_: ResourceSliceSpec) -> BoolArray:

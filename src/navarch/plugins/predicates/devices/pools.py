@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
+from navarch.model.memo import memoised
 from navarch.model.objects.devices import (
     DEVICE_CLASS,
     DEVICE_TAINT_RULE,
@@ -33,7 +34,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Taint
 from navarch.plugins.predicates.devices.cel.selector import CelError, Device
 from navarch.plugins.predicates.devices.selectors import SelectorFailure, Selectors, TooCostly
-from navarch.plugins.predicates.nodes.columns import NodeColumns, kept, node_columns
+from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
 
 MOST_ANSWERS = 256
 """Selectors whose answers a device remembers: every claim may bring one of its own."""
@@ -275,4 +276,4 @@ def _reach(columns: NodeColumns, place: DeviceSpec | ResourceSliceSpec) -> BoolA
 def device_pools(snapshot: Snapshot) -> DevicePools:
     kinds = (RESOURCE_SLICE, DEVICE_TAINT_RULE, DEVICE_CLASS)
     version = (*(snapshot.versions.get(kind, 0) for kind in kinds), snapshot.nodes.version)
-    return kept(snapshot, "device pools", version, lambda: DevicePools(snapshot))
+    return memoised(snapshot, "device pools", version, lambda: DevicePools(snapshot))

@@ -6,7 +6,7 @@ the snapshot's memo while the nodes' version is the same, so across cycles too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -14,22 +14,13 @@ from msgspec import Struct
 
 from navarch.engine.figures import Rows
 from navarch.model.label_syntax import parse_int64
+from navarch.model.memo import memoised
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.selectors import NODE_NAME_FIELD, term_usable
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import LabelSelector, NodeSpec, NodeTerm, Requirement, Taint
 
 V = TypeVar("V")
-
-
-def kept(snapshot: Snapshot, key: Hashable, version: Hashable, compute: Callable[[], V]) -> V:
-    """A value of the memo that is valid while `version` is the same."""
-    memo = snapshot.memo
-    held: tuple[Hashable, V] | None = memo.pop(key, None)
-    if held is None or held[0] != version:
-        held = (version, compute())
-    memo[key] = held
-    return held[1]
 
 
 class LabelColumn(Struct, eq=False):
@@ -180,4 +171,4 @@ class NodeColumns:
 def node_columns(snapshot: Snapshot) -> NodeColumns:
     """The columns for a snapshot's nodes."""
     nodes = snapshot.nodes
-    return kept(snapshot, "node columns", nodes.version, lambda: NodeColumns(nodes.names, nodes.specs))
+    return memoised(snapshot, "node columns", nodes.version, lambda: NodeColumns(nodes.names, nodes.specs))

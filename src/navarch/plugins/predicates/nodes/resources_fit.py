@@ -14,19 +14,11 @@ from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
-from navarch.model.label_syntax import key_complaints
-from navarch.model.resources import PODS, BoolArray
+from navarch.model.resources import PODS, BoolArray, is_extended
 from navarch.plugins.predicates.devices.extended_resources import class_behind
 
 TOO_MANY_PODS = "Too many pods"
 _FIRST = ("pods", "cpu", "memory", "ephemeral-storage")
-
-
-def is_extended(name: str) -> bool:
-    """A vendor's resource: has a domain, which is not Kubernetes' own."""
-    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
-        return False
-    return not key_complaints(f"requests.{name}")
 
 
 class NodeResourcesFit(NodeFilter):

@@ -112,9 +112,9 @@ class InterPodAffinity(FixableFilter):
             selection = of_own_term(session.snapshot, term)
             foes.append(counts.selected((selection,)).by(term.topology_key))
             hostile.append(selection.means(session.snapshot, task.labels))
-        within, named = guarded_nodes(session)
+        looked_at, named = guarded_nodes(session)
         meant = self._meant(task)
-        guards = [counts.carrying(carried).by(carried.term.topology_key, within, named) for carried in meant]
+        guards = [counts.carrying(carried).by(carried.term.topology_key, named=named, counted=looked_at) for carried in meant]
         harmless = [term for term, itself in zip(own.anti_required, hostile) if not itself]
         guards_otherwise = any(carried.term in harmless for carried in meant)
         closing = [count for count, itself in zip(foes, hostile) if itself]

@@ -24,12 +24,16 @@ from navarch.plugins.predicates.pods.terms import CarriedTerm
 class DomainCount:
     """Pods by domain. Nodes outside every domain have the last code, whose count stays zero."""
 
-    __slots__ = ("codes", "counts", "outside", "total")
+    __slots__ = ("codes", "counted", "counts", "outside", "total")
 
-    def __init__(self, codes: Rows, size: int, pods: dict[int, int]) -> None:
+    def __init__(self, codes: Rows, size: int, pods: dict[int, int], counted: BoolArray | None = None) -> None:
+        """`counted`: the nodes whose pods count; all of them if None. Every node reads the count of its domain."""
         self.codes = codes
         self.outside = size
+        self.counted = counted
         self.counts: IntArray = np.zeros(size + 1, dtype=np.int64)
+        if counted is not None:
+            pods = {node: number for node, number in pods.items() if counted[node]}
         np.add.at(self.counts, codes[list(pods)], list(pods.values()))
         self.counts[size] = 0
         self.total = int(self.counts.sum())
@@ -43,7 +47,7 @@ class DomainCount:
 
     def move(self, node: int, step: int) -> None:
         code = self.codes[node]
-        if code != self.outside:
+        if code != self.outside and (self.counted is None or self.counted[node]):
             self.counts[code] += step
             self.total += step
 
@@ -70,13 +74,16 @@ class PodCount:
             self._nodes[list(self._pods)] = list(self._pods.values())
         return self._nodes
 
-    def by(self, key: str, within: BoolArray | None = None, named: Hashable = None) -> DomainCount:
-        """By the values of a node label; only nodes `within` count, if given, and `named` tells such masks apart."""
+    def by(
+        self, key: str, within: BoolArray | None = None, named: Hashable = None, *, counted: BoolArray | None = None
+    ) -> DomainCount:
+        """By the values of a node label. Nodes outside `within` are in no domain; only pods on nodes `counted` count. `named` tells
+        such masks apart."""
         found = self._domains.get((key, named))
         if found is None:
             column = node_columns(self._session.snapshot).label(key)
             codes = column.codes if within is None else np.where(within, column.codes, column.absent)
-            found = self._domains[key, named] = DomainCount(codes, column.absent, self._pods)
+            found = self._domains[key, named] = DomainCount(codes, column.absent, self._pods, counted)
         return found
 
     def move(self, nodes: Sequence[int], step: int) -> None:

@@ -74,6 +74,25 @@ export function span(seconds) {
   return `${Math.floor(seconds / size)}${unit}` + (rest ? ` ${rest}${units[first + 1][0]}` : "");
 }
 
+// Durations that stand beside each other have one unit, that of the longest. Numbers in one unit can be compared at a glance.
+const UNITS = [[120, 1, "s"], [7200, 60, "min"], [259200, 3600, "h"], [Infinity, 86400, "d"]];
+
+export function unitOf(values) {
+  const longest = values.reduce((most, value) => (typeof value === "number" && value > most ? value : most), 0);
+  const [, seconds, name] = UNITS.find(([limit]) => longest < limit);
+  return { seconds, name };
+}
+
+// A function that shows seconds in the unit. Three digits count, so that a short time in a long unit is not shown as zero.
+export function inUnit({ seconds, name }) {
+  return (value) => {
+    if (value === null || value === undefined) return "–";
+    const number = value / seconds;
+    const digits = !number || number >= 100 ? 0 : number >= 10 ? 1 : number >= 1 ? 2 : 3;
+    return `${number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${name}`;
+  };
+}
+
 export function moment(value) {
   if (value === null || value === undefined || value === "") return null;
   const found = typeof value === "number" ? new Date(value * 1000) : new Date(value);

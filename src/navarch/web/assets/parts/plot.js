@@ -19,8 +19,9 @@ function isDark() {
   return theme === "dark" || (theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
 }
 
-// series: [{name, times, values}]; show(value) names a value; time: x is a moment in seconds; logX: x is logarithmic.
-export function Plot({ label, series, show, showX, time = false, logX = false, range, height = 220 }) {
+// series: [{name, times, values}]; show(value) names a value; time: x is a moment in seconds; utc: of UTC; logX: x is logarithmic;
+// steps: distances between ticks of x that may be chosen.
+export function Plot({ label, series, show, showX, time = false, utc = false, logX = false, range, rangeX, steps, height = 220 }) {
   const host = useRef();
   const told = useRef();
   const theme = useThemeVersion();
@@ -40,7 +41,7 @@ export function Plot({ label, series, show, showX, time = false, logX = false, r
         legend: { show: !single },
         hooks: single ? { setCursor: [(plot) => { told.current.textContent = underCursor(plot, series[0].name); }] } : {},
         series: [
-          { label: time ? "time" : "at", value: (_, x) => (x === null || x === undefined ? "" : (showX ?? show)(x)) },
+          { label: utc ? "UTC" : time ? "time" : "at", value: (_, x) => (x === null || x === undefined ? "" : (showX ?? show)(x)) },
           ...series.map((each, number) => ({
             label: each.name,
             stroke: seriesColour(number),
@@ -50,9 +51,10 @@ export function Plot({ label, series, show, showX, time = false, logX = false, r
             value: (_, value) => (value === null || value === undefined ? "" : show(value)),
           })),
         ],
-        scales: { x: { time, distr: logX ? 3 : 1 }, y: { range } },
+        ...(utc ? { tzDate: (moment) => window.uPlot.tzDate(new Date(moment * 1000), "Etc/UTC") } : {}),
+        scales: { x: { time, distr: logX ? 3 : 1, range: rangeX }, y: { range } },
         axes: [
-          { ...axis, space: 80, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : (showX ?? show)(tick))) },
+          { ...axis, ...(steps ? { incrs: steps } : {}), space: 80, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : (showX ?? show)(tick))) },
           { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : show(tick))) },
         ],
       },

@@ -2,7 +2,7 @@
 // On a phone each row becomes a card: the first cell is its title, and each other cell has the name of its column before it.
 import { html, useLayoutEffect, useRef } from "../core/dom.js";
 
-// columns: texts, or {title, className} such as num("pods"). `tall`: the box has a greatest height.
+// columns: texts, or {title, className, text} such as num("pods"); `text` names the column where its title is more than text. `tall`: the box has a greatest height.
 export function Table({ label, columns, tall = false, className = "", children }) {
   const body = useRef();
   useLayoutEffect(() => {
@@ -21,15 +21,15 @@ export function Table({ label, columns, tall = false, className = "", children }
     </div>`;
 }
 
-export function num(title) {
-  return { title, className: "num" };
+export function num(title, text) {
+  return { title, text, className: "num" };
 }
 
 export function bar(title) {
   return { title, className: "wide-bar" };
 }
 
-const titleOf = (column) => (typeof column === "string" ? column : (column?.title ?? ""));
+const titleOf = (column) => (typeof column === "string" ? column : (column?.text ?? column?.title ?? ""));
 
 function heading(column) {
   if (typeof column === "string") return html`<th scope="col">${column}</th>`;

@@ -31,7 +31,7 @@ def filters(policy: Policy) -> list[str]:
     return [o.name for o in policy.plugins if o.is_enabled("predicate")]
 
 
-def test_the_default_profile() -> None:
+def test_the_default_profile_has_the_plugins_of_kube_scheduler() -> None:
     policy = preset("kube-scheduler", CATALOGUE)
     assert policy.actions == ("schedule",) and policy.compat == policy.dialect == "kube-scheduler"
     assert policy.configurations["schedule"] == {"percentageOfNodesToScore": 100, "preemption": True, "gangs": True}
@@ -121,7 +121,7 @@ def test_a_file_without_percentage_is_adaptive() -> None:
     assert read("percentageOfNodesToScore: 40\n").configurations["schedule"]["percentageOfNodesToScore"] == 40
 
 
-def test_several_profiles() -> None:
+def test_each_profile_has_its_own_plugins() -> None:
     policy = read("""\
         profiles:
         - schedulerName: one

@@ -124,7 +124,7 @@ def test_a_queue_whose_way_up_is_broken_takes_no_part() -> None:
     assert reason is not None and reason.code == "QueueDoesNotExist"
 
 
-def test_figures_for_people() -> None:
+def test_the_figures_of_a_queue_are_in_thousandths_of_gpus() -> None:
     session, plugin = opened(node("n", 8), queue("q", quota=4), gang("r", "q", 2, on="n"), gang("w", "q", 8))
     figures = plugin.queue_figures(session.queues["q"])
     assert figures.deserved == {"nvidia.com/gpu": 4000.0}

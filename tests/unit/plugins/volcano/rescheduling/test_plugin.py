@@ -38,7 +38,7 @@ def victims(found: World, compat: str = "strict", **arguments: Any) -> list[str]
 
 
 @pytest.mark.parametrize(("since", "runs"), [(None, True), (59.0, False), (60.0, False), (61.0, True)])
-def test_once_an_interval(since: float | None, runs: bool) -> None:
+def test_victims_are_named_once_an_interval(since: float | None, runs: bool) -> None:
     found = world().pods("j", node="n1", cpu=1)
     if since is not None:
         put_last_runs(found.cluster, {"rescheduling": NOW - since})
@@ -59,7 +59,7 @@ def test_pods_that_must_stay(compat: str, spared: bool, fields: dict[str, Any]) 
 
 
 @pytest.mark.parametrize(("compat", "trusted"), [("strict", False), ("volcano", True)])
-def test_old_figures(compat: str, trusted: bool) -> None:
+def test_old_figures_are_trusted_only_where_volcano_trusts_them(compat: str, trusted: bool) -> None:
     found = victims(world(age=301.0).pods("j", node="n1", cpu=1), compat)
     assert bool(found) is trusted
 

@@ -39,7 +39,7 @@ def test_the_last_parameters_of_a_strategy_win() -> None:
         ([lnu(targetThresholds={"cpu": True})], "expected whole percent"),
     ],
 )
-def test_mistakes(given: list[Any], text: str) -> None:
+def test_a_wrong_strategy_names_what_is_expected(given: list[Any], text: str) -> None:
     with pytest.raises(WrongKind, match=text):
         check_strategy(given[0])
 

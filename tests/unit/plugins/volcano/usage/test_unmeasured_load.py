@@ -75,6 +75,6 @@ def test_load_is_at_most_one_and_zero_without_capacity() -> None:
 
 
 @pytest.mark.parametrize("weights", [(0, 0), (0, 3)])
-def test_weights(weights: tuple[int, int]) -> None:
+def test_without_weights_nothing_is_estimated(weights: tuple[int, int]) -> None:
     estimator = Estimator(0.5, 0.5, 0.5, 2.0, (0.0, 0.0), weights)
     assert estimator.weighted(np.array([[0.4], [0.8]])).tolist() == ([0.0] if weights == (0, 0) else [pytest.approx(0.8)])

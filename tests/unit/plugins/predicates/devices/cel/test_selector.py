@@ -127,7 +127,7 @@ def test_expression_that_is_refused_when_read(expression: str, message: str) -> 
         compile_selector(expression)
 
 
-def test_order_of_versions() -> None:
+def test_versions_are_ordered_as_semver_orders_them() -> None:
     texts = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-2.x", "1.0.0", "1.0.1", "1.10.0"]
     versions = [Semver.parse(text) for text in texts]
     assert sorted(versions, key=lambda v: v) == [versions[3], *versions[:3], *versions[4:]]

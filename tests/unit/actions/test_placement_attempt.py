@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.worlds.small_cluster import job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.actions.allocate import can_still_start
+from navarch.actions.placement_attempt import can_still_start
 from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.spec import JobSpec, Requests, SubGroupSpec

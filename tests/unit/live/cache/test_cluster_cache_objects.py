@@ -43,7 +43,7 @@ def test_volumes_and_devices_that_come_or_go_are_events_for_waiting_jobs(kind: s
     made.put(found)
     made.remove(found)
     assert [each[:2] for each in heard.notices] == [(event, "")] * 2
-    assert looked == [kind] * 2 * (event is Event.VOLUME_CHANGED), "and whoever waits for a volume before a binding"
+    assert looked == [kind] * 2 * (event is Event.VOLUME_CHANGED), "and binds that wait for a volume are looked at"
     assert not made.cluster.objects.get(kind)
 
 
@@ -69,7 +69,7 @@ def test_an_assumption_goes_with_its_object() -> None:
     made.remove(volume)
     assert not made.is_assumed("PersistentVolume", "", "pv")
     made.put(volume)
-    assert made.cluster.objects["PersistentVolume"]["", "pv"] == {"spec": {}}, "another of the name was promised to nobody"
+    assert made.cluster.objects["PersistentVolume"]["", "pv"] == {"spec": {}}, "another volume of the name is promised to no claim"
     made.forget_object("PersistentVolume", "", "pv")
     assert made.cluster.objects["PersistentVolume"]["", "pv"] == {"spec": {}}
 
@@ -103,7 +103,7 @@ def test_objects_of_other_node_pools_are_absent() -> None:
         assert (row is not None and bool(made.cluster.nodes.alive[row])) == there
         assert (made.groups() == ["default/g"]) == there
         assert ("team" in made.cluster.queues) == there
-        assert made.is_foreign_group("default/g") != there, "its pods are somebody else's to bind"
+        assert made.is_foreign_group("default/g") != there, "another scheduler binds its pods"
     made.put(replace(group("g", 1), labels=theirs))
     made.remove(replace(group("g", 1), labels=theirs))
     assert not made.is_foreign_group("default/g")
