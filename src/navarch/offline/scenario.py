@@ -2,8 +2,8 @@
 
 Kept are nodes, queues, priority classes, jobs with their pods, the policy, and what was decided. Times become an order: what came
 first comes first. Expected durations become the time that is left. What the form has no words for (volumes, affinity between pods,
-shared devices ...) is left out, and said so. With `anonymous`, names of nodes, queues, classes and jobs and values of labels and taints
-are replaced, and only labels that pods select nodes by are kept.
+shared devices ...) is left out, and said so. With `anonymous`, names of nodes, queues, classes, jobs, and values of labels and
+taints are replaced, and only labels that pods select nodes by are kept.
 """
 
 from __future__ import annotations
