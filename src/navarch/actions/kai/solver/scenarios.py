@@ -2,7 +2,8 @@
 
 Both take batch after batch in order. After each batch, three quick tests check whether all victims so far could be enough; if
 not, no scenario is formed yet. Node by node: all batches of the jobs on a node of the newest victim. Several nodes: as many of
-the victims' nodes as are needed, those with the least free resources first, then more and more of them.
+the victims' nodes as are needed, those with the least free resources first, then more and more of them; the victims are named node by
+node.
 
 Scenarios that resource sums prove to fail (`resource_bound`) are skipped. Further victims only add free resources, so if all
 victims so far together are not enough, no subset of them is.
@@ -161,7 +162,7 @@ class TakenVictims:
             return 0
         end = start
         for batch in stretch[start:]:
-            for task in reversed(batch.tasks):
+            for task in batch.tasks:
                 node = int(node_of[task])
                 if node < 0:
                     continue
@@ -205,7 +206,7 @@ class TakenVictims:
         one_by_one = len(new) == 1
         node_of = self.session.node
         for batch in new:
-            for task in reversed(batch.tasks):  # the last task of a gang is named first: it decides which node appears first
+            for task in batch.tasks:
                 node = int(node_of[task])
                 if node < 0:
                     continue
@@ -298,8 +299,9 @@ def several_nodes(probe: Probe, ordered: Iterator[Batch]) -> Iterator[Victims]:
         nodes.sort(key=lambda node: (free[node], appeared[node]))
         where = [[int(probe.session.node[t]) for t in b.tasks] for b in taken.batches]
         for size in _sizes([free[node] for node in nodes], need):
-            chosen = set(nodes[:size])
-            yield [b for b, at in zip(taken.batches, where, strict=True) if not chosen.isdisjoint(at)]
+            place = {node: i for i, node in enumerate(nodes[:size])}
+            first = [min((place[node] for node in at if node in place), default=-1) for at in where]
+            yield [taken.batches[i] for i in sorted(range(len(first)), key=first.__getitem__) if first[i] >= 0]
 
 
 def _sizes(capacities: Sequence[float], need: float) -> Iterator[int]:
