@@ -225,6 +225,8 @@ def main() -> int:
         for number in range(given.cases):
             outcome = cases.compare(given.seed * 1_000_003 + number)
             compared += not outcome.refused
+            if outcome.refused:
+                print(f"case {outcome.seed}: not compared, the API server refuses the pod: {outcome.refused}", flush=True)
             wrong += bool(outcome.differences)
             for each in outcome.differences:
                 print(f"case {outcome.seed}: {each}", flush=True)

@@ -97,7 +97,7 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
                 out[f"{part}.{key}"] = each.tolist() if isinstance(each, np.ndarray) else each
     for name in ("resource_names", "shapes", "queues", "objects", "identities"):
         out[name] = getattr(snapshot, name)
-    apart = ("nodes._row", "jobs.left_out", "nodes.opening", "tasks.opening")
+    apart = ("nodes._row", "jobs.left_out", "nodes.opening", "nodes.written", "nodes.read", "tasks.opening")
     return {name: value for name, value in out.items() if name not in apart}
 
 

@@ -16,6 +16,7 @@ from time import perf_counter
 from navarch.engine.close import close
 from navarch.engine.containment.containment import Containment
 from navarch.engine.points.conversation import Conversation, Exchange, Unanswered
+from navarch.engine.points.kept_session import keep_session, open_session
 from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
@@ -58,8 +59,8 @@ def decide(
     job that a rule begins to work on, and an empty text when none is at hand."""
     containment = Containment(snapshot, set_aside, left_out_nodes, failed_before)
     timings: dict[str, float] = {}
-    open_session = partial(
-        Session,
+    opened = partial(
+        open_session,
         snapshot,
         policy,
         registry,
@@ -81,7 +82,7 @@ def decide(
             try:
                 record = _attempt(
                     partial(
-                        open_session,
+                        opened,
                         without_preferences=containment.without_preferences,
                         guarded=containment.guarded,
                         conversation=conversation,
@@ -118,7 +119,7 @@ def decide(
 
 
 def _attempt(
-    open_session: Callable[[], Session],
+    opened: Callable[[], Session],
     registry: Registry,
     timings: dict[str, float],
     *,
@@ -127,7 +128,7 @@ def _attempt(
 ) -> CycleRecord:
     """One run of the cycle. If it raises, it leaves nothing behind except columns that the session's `opening` restores."""
     with _timed(timings, "open"):
-        session = open_session()
+        session = opened()
     for action in registry.make_actions(session):
         with _timed(timings, action.name):
             session.action = action.name
@@ -137,7 +138,7 @@ def _attempt(
         session.start_turn(None)
         close(session, report_queues=report_queues, report_pods=report_pods)
     record = session.record
-    session.dissolve()
+    keep_session(session)
     return record
 
 

@@ -1,7 +1,7 @@
 """The base class of plugins: a name, declared arguments, and calls when a session opens and closes.
 
-A plugin object lives for one session. It implements extension points by having their methods (`points/protocols.py`), and
-must not import other plugins. A few lines make one:
+A plugin object lives for one session, which is one cycle unless the plugin has `next_cycle`. It implements extension points by having
+their methods (`points/protocols.py`), and must not import other plugins. A few lines make one:
 
     class Oldest(Plugin):
         name = "oldest"
@@ -55,6 +55,8 @@ class Plugin:
     takes the turns of equal jobs in one step (`actions/equal_turns.py`), with the same decisions."""
     keeps_order: ClassVar[bool] = False
     """Whether nothing behind the first waiting job of a queue may start before it (see `JobTurn`)."""
+    makes_promises: ClassVar[bool] = False
+    """Whether waiting jobs are promised room that jobs of any queue may not take. A live cycle that tries a job then tries all."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
         self.session = session
@@ -80,6 +82,13 @@ class Plugin:
     def after_open(self) -> None:
         """Called once, in policy order, when all plugins are open and the node functions are known: classes of tasks may be asked
         for from here on."""
+
+    def next_cycle(self) -> bool:
+        """Called where the plugin may go on in a further cycle with the same session, instead of being opened anew
+        (`points/kept_session.py`). It must forget what belongs to the last cycle. True: everything else that it keeps follows from the
+        policy, the specs of nodes and queues, the shapes and the other objects, which are the same. False, as in plugins without this
+        method: a new session is opened."""
+        return False
 
     def close(self) -> None:
         """Called once, in policy order, after the last action and before conditions are written."""

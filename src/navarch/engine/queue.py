@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.model.resources import IntArray
+from navarch.model.snapshot import JobColumns
 from navarch.model.spec import QueueSpec
 
 ROOT = "root"
@@ -13,20 +14,39 @@ MOST_LEVELS = 100
 
 
 class Queue:
-    __slots__ = ("allocated", "children", "name", "number", "parent", "request", "spec")
+    __slots__ = ("_allocated", "_column", "_jobs", "_request", "children", "name", "number", "parent", "spec")
 
-    def __init__(
-        self, number: int, spec: QueueSpec, resources: int, allocated: IntArray | None = None, request: IntArray | None = None
-    ) -> None:
+    def __init__(self, number: int, spec: QueueSpec, jobs: JobColumns, column: int | None) -> None:
+        """`column`: where `jobs` has the sums of the queue; None: no job names it."""
         self.number = number
         self.spec = spec
         self.name = spec.name
         self.parent: Queue | None = None
         self.children: list[Queue] = []
-        self.allocated: IntArray = np.zeros(resources, dtype=np.int64) if allocated is None else allocated
-        """Of its own jobs, when the session opened; plugins keep their own running figures."""
-        self.request: IntArray = np.zeros(resources, dtype=np.int64) if request is None else request
-        """Allocated and pending, when the session opened."""
+        self.begin_cycle(jobs, column)
+
+    def begin_cycle(self, jobs: JobColumns, column: int | None) -> None:
+        """Its sums are those of this snapshot."""
+        self._jobs, self._column = jobs, column
+        self._allocated: IntArray | None = None
+        self._request: IntArray | None = None
+
+    @property
+    def allocated(self) -> IntArray:
+        """Of its own jobs, when the cycle began; plugins keep their own running figures."""
+        if self._allocated is None:
+            self._allocated = self._sums(self._jobs.queue_allocated)
+        return self._allocated
+
+    @property
+    def request(self) -> IntArray:
+        """Allocated and pending, when the cycle began."""
+        if self._request is None:
+            self._request = self.allocated + self._sums(self._jobs.queue_pending)
+        return self._request
+
+    def _sums(self, columns: IntArray) -> IntArray:
+        return np.zeros(len(columns), dtype=np.int64) if self._column is None else columns[:, self._column].copy()
 
     @property
     def reaches_top(self) -> bool:

@@ -74,90 +74,36 @@ class Session(PluginRunner):
         proceed: Callable[[], bool] | None = None,
         note_job: Callable[[str], None] | None = None,
     ) -> None:
-        self.snapshot = snapshot
-        self._proceed = proceed
-        self.note_job = note_job
-        """Gets the key of each job that a rule begins to work on; None: no one wants to know."""
-        self.turn = ""
-        """The key of the job whose turn it is; kept where `note_job` is given."""
         self.policy = policy
         self.semantics: Semantics = policy.semantics
-        self.now = now
-        self.uid = uid
-        self.devices_named = devices
-        self.report_all = report_all
         self.stopwatch = stopwatch
-        self.timings = {} if timings is None else timings
-        self.opening = opening
-        """Keeps the figures with which the cycle opened, before the first of them changes."""
-        self.conversation = Conversation() if conversation is None else conversation
-        """Questions to servers outside."""
-        self.vetoed: dict[int, Reason] = {}
-        """Tasks of the placement under way that a plugin refuses, for `Statement`: filled in `on_allocate`."""
-        self.action = ""
-        self.record = CycleRecord()
-        self._specs = snapshot.tasks.specs
-        self.status = snapshot.tasks.status
-        self.node = snapshot.tasks.node
-        self.shape = snapshot.tasks.shape
+        self.as_configured = not without_preferences and not guarded
+        """False: a plugin of the policy failed in this cycle, and the session does without a part of it."""
         self.nodes = NodeState(snapshot.nodes)
-        self.bound: IntArray = np.zeros(len(snapshot.nodes), dtype=np.int64)
-        """Pods handed to binding on each node in this cycle."""
         self.runs_spread = False
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
         self.run_nodes = 1
         """How many nodes it took."""
-        self.out_of_view: set[int] = set()
-        """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
-        self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
-        """Task row -> node -> shared devices: places that a moved task leaves. Its pod is there until it is gone."""
         self.claimable_dims: frozenset[int] = frozenset()
         """Resources that devices serve on nodes that do not report them, where a plugin sees to that: not compared there."""
-        self.repeated_evictions: dict[int, int] = {}
-        """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many."""
         self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
         """(R,): by how much a request may exceed the free resources of a node and still fit; zeros in strict mode."""
         if self.semantics.overcommitted_nodes_are_out:
             over = self.nodes.used - self.slack[:, None] > self.nodes.allocatable
             over[PODS] = False
             self.nodes.take_out(np.flatnonzero(over.any(axis=0)))
-        self.opening_free_pods: IntArray = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.devices: SharedDevices | None = None
         """Accounts of shared devices, once an action called `share_devices`."""
-        self.zones: dict[int, tuple[int, ...]] = {}
-        """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
-        self.numa_placements: dict[int, tuple[tuple[str, Requests], ...]] = {}
-        """Task row -> the amounts that its placement of this cycle takes of each zone, by the zone's name."""
-        self.cpus: dict[int, str] = {}
-        """Task row -> the CPU ids that its placement of this cycle would get, where a plugin predicts them."""
-        self.bind_annotations: dict[int, dict[str, str]] = {}
-        """Task row -> annotations that the pod gets with its binding, where a plugin chooses devices for it."""
-        self.any_gated = bool(snapshot.tasks.gated.any())
-        self.stuck: frozenset[int] = frozenset()
-        """Tasks whose deletion takes too long: their resources are not promised to others."""
-        self.residents = TasksByNode(self)
+        self.begin_cycle(snapshot, now, uid, devices, report_all, timings, opening, conversation, proceed, note_job)
         self.shard_problems: list[str] = []
         self.shard, self.shard_is_hard = self._shard()
         self.queues: dict[str, Queue] = self._queues()
-        self._jobs: dict[int, Job | None] = {}
-        self._waiting: list[Job] | None = None
-        self._restless: list[Job] | None = None
-        """Jobs whose status may need a write whatever this cycle does."""
-        self._classes: dict[Any, TaskClass] = {}
-        self._class_of_task: dict[int, TaskClass] = {}
+        self._class_numbers: dict[Any, int] = {}
         self._views: dict[int, ClassView] = {}
         self._label_keys: frozenset[str] | None = None
         self._queues_matter = False
         self._told_apart_by: list[Callable[[int], Hashable]] = []
-        self._shared: dict[Any, Any] = {}
-        self.events = PlacementEvents(self)
-        self.tried: dict[str, None] = {}
-        """Keys of jobs in the order in which an allocating action first tried to place them."""
-        self.placing: Job | None = None
-        """The job of the current attempt, for messages only: the amounts of its queue include pods that the attempt placed."""
-        self.beyond_shares = False
-        """True while allocate offers what the shares leave over: plugins enforce limits of queues, not their deserved shares."""
         self.resources_by_filters = False
         """True: a filter of the policy checks resources by the pods' view, and the engine's own accounts do not."""
         self._own_profiles = frozenset([*self.policy.profiles][1:])
@@ -173,6 +119,83 @@ class Session(PluginRunner):
             started = stopwatch()
             plugin.after_open()
             self.timings[f"{plugin.name} (open)"] += stopwatch() - started
+
+    def begin_cycle(
+        self,
+        snapshot: Snapshot,
+        now: float,
+        uid: str,
+        devices: str,
+        report_all: bool,
+        timings: dict[str, float] | None,
+        opening: OpeningFigures | None,
+        conversation: Conversation | None,
+        proceed: Callable[[], bool] | None,
+        note_job: Callable[[str], None] | None,
+    ) -> None:
+        """Set everything that belongs to one cycle. All else stays while a session is kept (`points/kept_session.py`)."""
+        self.snapshot = snapshot
+        self._proceed = proceed
+        self.note_job = note_job
+        """Gets the key of each job that a rule begins to work on; None: no one wants to know."""
+        self.turn = ""
+        """The key of the job whose turn it is; kept where `note_job` is given."""
+        self.now = now
+        self.uid = uid
+        self.devices_named = devices
+        self.report_all = report_all
+        self.timings = {} if timings is None else timings
+        self.opening = opening
+        """Keeps the figures with which the cycle opened, before the first of them changes."""
+        self.conversation = Conversation() if conversation is None else conversation
+        """Questions to servers outside."""
+        self.vetoed: dict[int, Reason] = {}
+        """Tasks of the placement under way that a plugin refuses, for `Statement`: filled in `on_allocate`."""
+        self.action = ""
+        self.record = CycleRecord()
+        self._specs = snapshot.tasks.specs
+        self.status = snapshot.tasks.status
+        self.node = snapshot.tasks.node
+        self.shape = snapshot.tasks.shape
+        self.bound: IntArray = np.zeros(len(snapshot.nodes), dtype=np.int64)
+        """Pods handed to binding on each node in this cycle."""
+        self.opening_free_pods: IntArray = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
+        self.out_of_view: set[int] = set()
+        """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
+        self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
+        """Task row -> node -> shared devices: places that a moved task leaves. Its pod is there until it is gone."""
+        self.repeated_evictions: dict[int, int] = {}
+        """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many. It
+        lacks none for a task whose status before was that of no other task of the job; taking that back adds one all the same."""
+        self.zones: dict[int, tuple[int, ...]] = {}
+        """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
+        self.numa_placements: dict[int, tuple[tuple[str, Requests], ...]] = {}
+        """Task row -> the amounts that its placement of this cycle takes of each zone, by the zone's name."""
+        self.cpus: dict[int, str] = {}
+        """Task row -> the CPU ids that its placement of this cycle would get, where a plugin predicts them."""
+        self.bind_annotations: dict[int, dict[str, str]] = {}
+        """Task row -> annotations that the pod gets with its binding, where a plugin chooses devices for it."""
+        self.any_gated = bool(snapshot.tasks.gated.any())
+        self.stuck: frozenset[int] = frozenset()
+        """Tasks whose deletion takes too long: their resources are not promised to others."""
+        self.residents = TasksByNode(self)
+        self._jobs: dict[int, Job | None] = {}
+        self._waiting: list[Job] | None = None
+        self._restless: list[Job] | None = None
+        """Jobs whose status may need a write whatever this cycle does."""
+        self._classes: dict[Any, TaskClass] = {}
+        self._class_of_task: dict[int, TaskClass] = {}
+        self._shared: dict[Any, Any] = {}
+        self.events = PlacementEvents(self)
+        self.tried: dict[str, None] = {}
+        """Keys of jobs in the order in which an allocating action first tried to place them."""
+        self.placing: Job | None = None
+        """The job of the current attempt, for messages only: the amounts of its queue include pods that the attempt placed."""
+        self.beyond_shares = False
+        """True while allocate offers what the shares leave over: plugins enforce limits of queues, not their deserved shares."""
+        self.promised_by_eviction: set[int] = set()
+        self.promised_to_gangs: list[int] = []
+        """Tasks that an action which evicts for whole gangs has promised a node."""
 
     def dissolve(self) -> None:
         """Drop all references. Session and plugins refer to each other and to the snapshot. Without this call they would stay
@@ -327,7 +350,7 @@ class Session(PluginRunner):
             key = (key, reads(task))
         found = self._classes.get(key)
         if found is None:
-            found = self._classes[key] = self._make_class(task, number)
+            found = self._classes[key] = self._make_class(task, number, self._class_numbers.setdefault(key, len(self._class_numbers)))
         self._class_of_task[task] = found
         return found
 
@@ -338,17 +361,17 @@ class Session(PluginRunner):
         shapes = self.shape[tasks]
         return int(np.count_nonzero(shapes == shapes[0])) == len(tasks)
 
-    def _make_class(self, task: int, number: int) -> TaskClass:
-        shape = self.snapshot.shapes[number]
+    def _make_class(self, task: int, shape_number: int, number: int) -> TaskClass:
+        shape = self.snapshot.shapes[shape_number]
         return TaskClass(
-            number=len(self._classes),
+            number=number,
             shape=shape,
-            shape_number=number,
-            request=self.snapshot.shape_request[:, number],
-            charge=self.snapshot.shape_charge[:, number],
+            shape_number=shape_number,
+            request=self.snapshot.shape_request[:, shape_number],
+            charge=self.snapshot.shape_charge[:, shape_number],
             scoring=np.array(shape.scoring, dtype=np.int64),
             footprint=np.array(shape.footprint, dtype=np.int64),
-            best_effort=self.snapshot.shape_best_effort[number],
+            best_effort=self.snapshot.shape_best_effort[shape_number],
             namespace=self.task(task).namespace,
             labels=int(self.snapshot.tasks.labels[task]),
             task=task,
@@ -372,7 +395,12 @@ class Session(PluginRunner):
         view = self._views.get(task.number)
         if view is None:
             view = self._views[task.number] = ClassView(self, task)
+        view.task = task  # its first task is one of this cycle, in a kept session too
         return view
+
+    @property
+    def view_count(self) -> int:
+        return len(self._views)
 
     def share_devices(self) -> None:
         """Start the accounts of shared devices. Must be called before the first view of a class."""
@@ -513,17 +541,22 @@ class Session(PluginRunner):
     # set-up
 
     def _queues(self) -> dict[str, Queue]:
-        size, jobs = len(self.snapshot.resource_names), self.snapshot.jobs
-        held = jobs.queue_allocated.T.copy()
-        figures = dict(zip(jobs.queue_names, zip(held, held + jobs.queue_pending.T)))
+        columns = {name: number for number, name in enumerate(self.snapshot.jobs.queue_names)}
         specs = sorted(self.snapshot.queues.items())
-        queues = {name: Queue(i, spec, size, *figures.get(name, ())) for i, (name, spec) in enumerate(specs)}
+        queues = {name: Queue(i, spec, self.snapshot.jobs, columns.get(name)) for i, (name, spec) in enumerate(specs)}
         for queue in queues.values():
             parent = queues.get(queue.spec.parent)
             if parent is not None and parent is not queue:
                 queue.parent = parent
                 parent.children.append(queue)
         return queues
+
+    def begin_queues(self) -> None:
+        """Give queues the sums of this cycle's snapshot. Their specs are those with which the session was opened."""
+        jobs = self.snapshot.jobs
+        columns = {name: number for number, name in enumerate(jobs.queue_names)}
+        for name, queue in self.queues.items():
+            queue.begin_cycle(jobs, columns.get(name))
 
     def _shard(self) -> tuple[BoolArray | None, bool]:
         """(mask of the nodes in this scheduler's shard, whether the shard is hard); (None, False) without sharding."""

@@ -335,7 +335,8 @@ class Statement:
             devices.leave_again(operation.task, task, operation.nodes[0])
         assert operation.job is not None
         repeated, row = self.session.repeated_evictions, operation.job.row
-        repeated[row] = repeated.get(row, 0) - sign
+        if sign > 0 or operation.job.counts[self._evictions[task].before]:  # a status that no task has is not looked up
+            repeated[row] = repeated.get(row, 0) - sign
         for plugin in self.session.implementing(EvictedAgain):
             plugin.on_evicted_again(operation.job, task, operation.nodes[0], sign)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from navarch.model.resources import ResourceSpace
-from navarch.model.snapshot import NodeColumns, Snapshot
+from navarch.model.snapshot import Snapshot
 from navarch.model.spec import (
     DisruptionBudgetSpec,
     JobSpec,
@@ -342,23 +342,16 @@ class Cluster:
         size = len(self.space)
         order, names = self._node_order(node_order)
         node_rows = self._rows_in(order)
+        session = None
         if instead_of is None or instead_of.space is not self.space or instead_of.number != self._snapshots:
             self._copies = SnapshotColumns()
         else:
             self.jobs.touched.update(instead_of.jobs.left_out)
+            session, instead_of.session = instead_of.session, None
         self._snapshots += 1
         shapes = self._shape_columns(size)
-        figures = self._copies.of_nodes(self.nodes, order, node_rows, size)
-        nodes = NodeColumns(
-            names=names,
-            specs=self._nodes_in(order, node_order),
-            allocatable=figures["allocatable"].copy(),
-            used=figures["used"].copy(),
-            releasing=figures["releasing"].copy(),
-            scoring=figures["scoring"].copy(),
-            version=(self.nodes.version, node_order),
-            opening=figures,
-        )
+        specs, version = self._nodes_in(order, node_order), (self.nodes.version, node_order)
+        nodes = self._copies.of_nodes(self.nodes, order, node_rows, size, names, specs, version)
         return Snapshot(
             resource_names=tuple(self.space.names),
             space=self.space,
@@ -380,6 +373,7 @@ class Cluster:
             identities=self.identities,
             memo=self.memo,
             number=self._snapshots,
+            session=session,
         )
 
     def _shape_columns(self, size: int) -> ShapeColumns:

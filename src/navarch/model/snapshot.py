@@ -13,6 +13,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from navarch.model.resources import BoolArray, FloatArray, IntArray, ResourceSpace, RowArray
 from navarch.model.spec import (
     DisruptionBudgetSpec,
@@ -28,6 +31,8 @@ from navarch.model.spec import (
 from navarch.model.tables.job_marks import JobMarks
 from navarch.model.tables.tasks import StatusArray
 
+RowNumbers = npt.NDArray[np.intp]
+
 
 @dataclass(slots=True)
 class NodeColumns:
@@ -41,6 +46,10 @@ class NodeColumns:
     """Equal versions mean equal rows, labels, taints and everything else that static node functions read."""
     opening: Mapping[str, IntArray] | None = None
     """The figures before the first session wrote them, by the name of their column; None: no copy of them is kept."""
+    written: list[RowNumbers] | None = field(default_factory=list)
+    """Rows whose figures were written since these arrays exist: the log of the session. None: other rows may have been, too."""
+    read: int = 0
+    """How much of the log was there when the snapshot was taken."""
     _row: dict[str, int] | None = field(default=None)
 
     def __len__(self) -> int:
@@ -156,3 +165,5 @@ class Snapshot:
     memo: dict[Hashable, Any]
     number: int = 0
     """The serial number of this snapshot of its cluster."""
+    session: Any = None
+    """The session of the last cycle, for the next one (`engine/points/kept_session.py`). None: there is none to go on with."""

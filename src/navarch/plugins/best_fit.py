@@ -35,6 +35,9 @@ class BestFit(Plugin):
         """Shape -> what its pods ask for of the resource that counts."""
         self.session.distinguish_by(self._is_remainder)
 
+    def next_cycle(self) -> bool:
+        return True
+
     def node_scorers(self) -> list[NodeScorer]:
         weight = self.given.integer("weight")
         return [LeastLeft(self, weight)] if weight else []

@@ -33,6 +33,9 @@ class Gang(Plugin):
     says_scheduled = True
     waits_for_room = True
 
+    def next_cycle(self) -> bool:
+        return True
+
     def job_valid(self, job: Job) -> Reason | None:
         if not job.roles_valid:
             return Reason("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling", undone_by=_MORE_PODS)

@@ -65,6 +65,7 @@ class Experience:
             self._forget()
         if len(self._of_row) != len(nodes):
             self._of_row = np.full(len(nodes), -1, dtype=np.intp)
+            self._read = len(nodes.changed)
         self._read_changes(nodes)
 
     def _read_changes(self, nodes: NodeState) -> None:

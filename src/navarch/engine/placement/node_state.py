@@ -36,9 +36,26 @@ class NodeState(Figures):
         self.rows = slice(None)
         self.names = nodes.names
         self.specs = nodes.specs
+        self.columns = nodes
         self.changed: list[Rows] = []
-        self.nothing_leaves = not self._releasing.any()
+        """The log: the rows of each change."""
+        is_first = nodes.written is not None and nodes.read == len(nodes.written)
+        nodes.written, nodes.read = self.changed if is_first else None, 0
+        self._begun = 0
+        """Entries of the log from before this cycle."""
+        self.nothing_leaves = self._nothing_left = not self._releasing.any()
         self._extents: dict[int, tuple[int, int]] = {}
+
+    def next_cycle(self) -> None:
+        """The snapshot has brought the rows that the log names to the figures of now: what the session adds to them follows."""
+        rows = {row for part in self.changed[self._begun :] for row in part.tolist()}
+        for row in rows:
+            self._requested[:, row] = self._used[:, row]
+            self._pipelined[:, row] = 0
+        self._begun = len(self.changed)
+        if not self._nothing_left or self._releasing[:, list(rows)].any():
+            self._nothing_left = not self._releasing.any()
+        self.nothing_leaves = self._nothing_left
 
     def extent(self, dim: int) -> tuple[int, int]:
         """The least and the most of a resource that a node has."""
@@ -103,15 +120,19 @@ class NodeState(Figures):
 
     def take_out(self, rows: Rows) -> None:
         """These nodes offer nothing in this cycle."""
+        if len(rows):
+            self.columns.written = None
         self._allocatable[:, rows] = 0
         self._extents.clear()
 
     def stop_releasing(self, row: int, request: IntArray) -> None:
         """What a task that is leaving holds is not counted on."""
+        self.columns.written = None
         self._releasing[:, row] -= request
 
     def count_devices(self, dim: int, row: int, *, used: int = 0, releasing: int = 0, pipelined: int = 0) -> None:
         """Whole devices of a node that pods share now, or that become whole again."""
+        self.columns.written = None
         self.nothing_leaves = False
         self._used[dim, row] += used
         self._releasing[dim, row] += releasing

@@ -98,14 +98,11 @@ class PluginRunner:
             return guarded(kind, failed.get(kind.name))(self, option)  # type: ignore[arg-type]
 
         self.plugins: list[Plugin] = []
-        selected = registry.select_plugins(self.policy)
+        selected = self.selected = registry.select_plugins(self.policy)
         self._tiers: defaultdict[type, list[list[Any]]] = defaultdict(list)
         """Point -> the plugins that implement it, tier by tier."""
         self._plugins: defaultdict[type, list[Any]] = defaultdict(list)
         """Point -> the same plugins in one list. `open_plugins` puts a plugin only under protocols that its class implements."""
-        self.promised_by_eviction: set[int] = set()
-        self.promised_to_gangs: list[int] = []
-        """Tasks that an action which evicts for whole gangs has promised a node."""
         for number, tier in enumerate(selected.tiers):
             for kind, option, points in tier:
                 points = left(kind.name, points)

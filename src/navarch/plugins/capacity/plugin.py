@@ -88,7 +88,7 @@ class Capacity(Plugin):
         session = self.session
         complete = ROOT in session.queues
         if not complete:
-            self.queues.append(Queue(len(self.queues), QueueSpec(ROOT, state="Open"), len(self.ledger.names)))
+            self.queues.append(Queue(len(self.queues), QueueSpec(ROOT, state="Open"), session.snapshot.jobs, None))
             self.ledger.add_queue()
         self.tree = capacity_tree.grow(self.queues)
         self.due = capacity_tree.tree_entitlements(

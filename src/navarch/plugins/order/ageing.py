@@ -29,6 +29,9 @@ class Ageing(Plugin):
         self._step = float(step) if isinstance(step, int | float) and step > 0 else 6 * HOUR
         self._most = self.given.integer("most")
 
+    def next_cycle(self) -> bool:
+        return True
+
     def job_order(self, job: Job) -> OrderKey:
         since = max(job.spec.created, job.spec.last_evicted or 0.0)
         return -min(int(max(self.session.now - since, 0.0) / self._step), self._most)

@@ -32,6 +32,9 @@ class LeastAttainedService(Plugin):
         resource = self.given.text("resource")
         self._dim = names.index(resource) if resource in names else None
 
+    def next_cycle(self) -> bool:
+        return True
+
     def attained(self, job: Job) -> float:
         """GPU seconds, those of its present run included."""
         started, spec = job.spec.last_started, job.spec

@@ -29,6 +29,10 @@ class NamespaceTurns(Plugin):
     def open(self) -> None:
         self._turns: dict[int, int] | None = None
 
+    def next_cycle(self) -> bool:
+        self._turns = None
+        return True
+
     def job_order(self, job: Job) -> OrderKey:
         if self._turns is None:
             self._turns = self._numbered()

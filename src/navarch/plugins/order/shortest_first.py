@@ -23,6 +23,9 @@ class ShortestFirst(Plugin):
     arguments = (Argument("default", "duration", None, "expected duration of jobs that do not say; none: they come last"),)
     waits_for_room = True
 
+    def next_cycle(self) -> bool:
+        return True
+
     def job_order(self, job: Job) -> OrderKey:
         return self.waiting_order(job.spec, self.given)
 

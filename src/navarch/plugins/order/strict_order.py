@@ -22,6 +22,10 @@ class StrictOrder(Plugin):
         self._first: dict[str, Job] = {}
         """Queue -> the job that found no room."""
 
+    def next_cycle(self) -> bool:
+        self._first = {}
+        return True
+
     def turn_refusal(self, job: Job) -> Reason | None:
         first = self._first.get(job.queue.name)
         if first is None:

@@ -67,6 +67,7 @@ class Predicates(Plugin):
 
     def before_open(self) -> None:
         session = self.session
+        self._warns = False
         if session.semantics.classes_serve_resources and self._on("DynamicResourceAllocation"):
             session.serve_by_claims(served_by_devices(session.snapshot))
             return
@@ -76,6 +77,7 @@ class Predicates(Plugin):
         if unserved := [name for name in behind if not _is_reported(session, name)]:
             text = f"no node reports {', '.join(unserved)}: this policy does not serve extended resources by devices of a DeviceClass"
             session.record.warnings.append(text)
+            self._warns = True
 
     def open(self) -> None:
         session = self.session
@@ -88,6 +90,11 @@ class Predicates(Plugin):
         """Those that apply to a class, for the cycle."""
         self._fixed: list[FixableFilter] = []
         self._in_use = rules_in_use(session.snapshot)
+
+    def next_cycle(self) -> bool:
+        used = self._in_use
+        follows_pods = used.ports or used.pod_affinity or used.volumes or used.spread or used.claims or used.unserved_cards
+        return not follows_pods and not self._warns
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot

@@ -2,7 +2,8 @@
 
 Both take batch after batch in order. After each batch, three quick tests check whether all victims so far could be enough; if
 not, no scenario is formed yet. Node by node: all batches of the jobs on a node of the newest victim. Several nodes: as many of the
-victims' nodes as are needed, those with the least free resources first, then more and more of them.
+victims' nodes as are needed, those with the least free resources first, then more and more of them; the victims are named node by
+node.
 
 Scenarios that resource sums prove to fail (`resource_bound`) are skipped. Further victims only add free resources, so if all
 victims so far together are not enough, no subset of them is. Sums over the columns of a stretch of batches tell at once after which
@@ -181,10 +182,15 @@ class TakenVictims:
             self._columns = [(np.concatenate([p for p, _ in self._columns]), np.concatenate([n for _, n in self._columns]))]
         return self._columns[0]
 
-    def on_any(self, chosen: BoolArray) -> Victims:
-        """The batches with a task on one of these nodes."""
+    def on_any(self, chosen: IntArray) -> Victims:
+        """The batches with a task on one of these nodes, node by node."""
         place, node = self.columns()
-        return [self.batches[each] for each in np.unique(place[chosen[node]]).tolist()]
+        number: IntArray = np.full(len(self.free), len(chosen), dtype=np.int64)
+        number[chosen] = np.arange(len(chosen))
+        first: IntArray = np.full(len(self.batches), len(chosen), dtype=np.int64)
+        np.minimum.at(first, place, number[node])
+        order = np.argsort(first, kind="stable")
+        return [self.batches[each] for each in order[: int((first < len(chosen)).sum())].tolist()]
 
     def of_jobs_on(self, node: int) -> Victims:
         """All batches of the jobs that have a batch on the node."""
@@ -253,9 +259,7 @@ def several_nodes(probe: Probe, ordered: Iterator[Stretch]) -> Iterator[Victims]
             nodes = nodes[free[nodes] >= smallest]
         nodes = nodes[np.argsort(free[nodes], kind="stable")]
         for size in _sizes(free[nodes].tolist(), need):
-            chosen = np.zeros(len(free), dtype=bool)
-            chosen[nodes[:size]] = True
-            yield taken.on_any(chosen)
+            yield taken.on_any(nodes[:size])
 
 
 def _sizes(capacities: Sequence[float], need: float) -> Iterator[int]:

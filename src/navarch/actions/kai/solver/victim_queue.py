@@ -21,6 +21,7 @@ from navarch.engine.session import Session
 class Batch:
     job: Job
     tasks: tuple[int, ...]
+    """The last task of a gang first."""
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ def _popped(session: Session, pool: VictimPool, recorded: Collection[int]) -> It
         if len(gone) < (len(active) if again else counted_active(session, job)):
             forest.push(PartialJob(job, job.tree.without(gone)))
         if not again:
-            yield Batch(whole_job(job), tuple(chunk))
+            yield Batch(whole_job(job), tuple(reversed(chunk)))
 
 
 def counted_active(session: Session, job: Job) -> int:

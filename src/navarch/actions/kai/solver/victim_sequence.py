@@ -36,7 +36,7 @@ _AT_LEAST, _SHARE = 32, 3
 
 @dataclass(slots=True, eq=False)
 class Columns:
-    """The tasks of batches that have a node, in order; those of one batch from its last task to its first."""
+    """The tasks of batches that have a node, in order."""
 
     place: IntArray
     """The place of each task's batch."""
@@ -167,7 +167,7 @@ def stretches(session: Session, ordered: Iterator[Batch], size: int = _AT_LEAST)
 
 
 def columns_of(session: Session, found: Victims) -> Columns:
-    tasks = [(place, task) for place, batch in enumerate(found) for task in reversed(batch.tasks)]
+    tasks = [(place, task) for place, batch in enumerate(found) for task in batch.tasks]
     both = np.array(tasks, dtype=np.int64).reshape(-1, 2)
     both = both[session.node[both[:, 1]] >= 0]
     place, task = both[:, 0], both[:, 1]
