@@ -24,8 +24,8 @@ class Churn:
     def __init__(self, live: Live, seed: int) -> None:
         self.live = live
         self.rng = random.Random(seed)
-        #: The uid of each pod that is there and not yet bound.
         self.unbound: dict[str, str] = {}
+        """The uid of each pod that is there and not yet bound."""
         self.names: list[str] = []
 
     async def step(self) -> None:

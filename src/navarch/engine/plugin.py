@@ -55,6 +55,8 @@ class Plugin:
     takes the turns of equal jobs in one step (`actions/equal_turns.py`), with the same decisions."""
     keeps_order: ClassVar[bool] = False
     """Whether nothing behind the first waiting job of a queue may start before it (see `JobTurn`)."""
+    makes_promises: ClassVar[bool] = False
+    """Whether waiting jobs are promised room that jobs of any queue may not take. A live cycle that tries a job then tries all."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
         self.session = session

@@ -140,6 +140,10 @@ class Registry:
         """Whether nothing may pass the first waiting job of a queue under the policy."""
         return any(kind.keeps_order and JobTurn in points for tier in self.select_plugins(policy).tiers for kind, _, points in tier)
 
+    def makes_promises(self, policy: Policy) -> bool:
+        """Whether waiting jobs are promised room under the policy."""
+        return any(kind.makes_promises and JobTurn in points for tier in self.select_plugins(policy).tiers for kind, _, points in tier)
+
     def namespaces_take_turns(self, policy: Policy) -> bool:
         """Whether the policy gives each namespace of a queue its turn."""
         tiers = self.select_plugins(policy).tiers

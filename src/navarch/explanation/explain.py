@@ -20,7 +20,7 @@ from navarch.explanation.trials import Run, Trials
 from navarch.installed import installed
 from navarch.job_history import JobRun, read_history
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_objects
+from navarch.offline.inputs import Moment, Objects, read_amount, read_count, read_directories, read_moment, read_objects
 from navarch.offline.plan import PlanError, read_policy, settings_for
 from navarch.simulator.start_times.deadlines import job_deadlines
 from navarch.simulator.start_times.estimate import RUNS
@@ -57,8 +57,18 @@ def explain(
     not established by then is listed, and `complete` is False. `history`: the file of `navarch run --history`, or its rows, from which
     the start time is estimated; `seed` chooses its draws. `ask_extenders`: ask the HTTP extenders of the policy in every trial; else
     `notes` names them. Raises `NotFound` where there is no such job, `HistoryError` where the file cannot be read.
+
+    >>> from navarch.testing.builders import node, pod
+    >>> found = explain([node("n1").cpu(4), pod("b").cpu(8)], "b")
+    >>> found.state, found.cause.message
+    ('impossible', 'cannot start: one pod needs 8 CPUs, the largest node has 4')
     """
     started = perf_counter()
+    if not isinstance(job, str):
+        raise ValueError(f"job: found {job!r}, expected the name of a job, such as namespace/name")
+    read_count(trials, "trials")
+    read_amount(seconds, "seconds", zero=True)
+    read_count(seed, "seed", least=0)
     past = read_history(history) if isinstance(history, str | Path) else history
     read = reading(
         objects,

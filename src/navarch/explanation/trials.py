@@ -198,7 +198,7 @@ class Trials:
         key = msgspec.msgpack.encode((objects, sorted(remove), cycles, at_end))
         if key in self._known:
             return self._known[key]
-        if not self.left:
+        if not self.left and not keep:
             raise Spent
         self.used += 1
         if self._progress is not None:

@@ -29,8 +29,8 @@ from navarch.kube.transport import Transport
 from navarch.kube.watch.decoding import decoded
 
 T = TypeVar("T")
-#: client-go's page size: a page of pods is a few megabytes.
 PAGE_SIZE = 500
+"""client-go's page size: a page of pods is a few megabytes."""
 PAGE_TIMEOUT = 60.0
 
 

@@ -32,13 +32,13 @@ class Endpoint(Struct, frozen=True):
     tls: Tls | None = None
     credentials: Credentials = field(default_factory=StaticCredentials)
     namespace: str = "default"
-    #: Sent with every request; mostly for impersonation.
     headers: Sequence[tuple[str, str]] = ()
-    #: The name in the server's certificate, if it is not the host of the URL.
+    """Sent with every request; mostly for impersonation."""
     tls_server_name: str | None = None
+    """The name in the server's certificate, if it is not the host of the URL."""
     user_agent: str = "navarch"
-    #: The proxy for all connections.
     proxy: Proxy | None = None
+    """The proxy for all connections."""
 
     def __post_init__(self) -> None:
         try:

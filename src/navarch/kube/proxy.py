@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 
 SUPPORTED = "expected http://[USER:PASSWORD@]HOST[:PORT] or the same with https://"
 _PORTS = {"http": 80, "https": 443}
-#: HOST:PORT or [ADDRESS]:PORT in NO_PROXY. With more colons it is an IPv6 address or not valid.
 _WITH_PORT = re.compile(r"(?:\[(?P<address>[^\[\]]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[^:]*)")
+"""HOST:PORT or [ADDRESS]:PORT in NO_PROXY. With more colons it is an IPv6 address or not valid."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -41,8 +41,8 @@ class Proxy:
     scheme: str
     host: str
     port: int
-    #: The value of `Proxy-Authorization`; empty for none.
     authorization: str = field(default="", repr=False)
+    """The value of `Proxy-Authorization`; empty for none."""
 
     def __str__(self) -> str:
         return f"{self.scheme}://{authority(self.host, self.port)}"

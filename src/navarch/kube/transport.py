@@ -45,10 +45,10 @@ from navarch.kube.tunnel import TunnelConnector
 log = logging.getLogger(__name__)
 
 JSON = "application/json"
-#: Large enough to pass on a burst of watch events in few pieces, small enough to pause between pieces.
 WATCH_BUFFER = 256 * 1024
-#: A stream with larger pieces than this has much to bring, and is read on at once.
+"""Large enough to pass on a burst of watch events in few pieces, small enough to pause between pieces."""
 SMALL_PIECE = WATCH_BUFFER // 4
+"""A stream with larger pieces than this has much to bring, and is read on at once."""
 WITHHELD = "not sent: this process does not lead any more"
 Params = Mapping[str, str | int]
 Headers = Sequence[tuple[str, str]]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from aiohttp.client_proto import ResponseHandler
     from aiohttp.tracing import Trace
 
-#: Seconds for the handshake with the server, if the caller gives no time-out.
 PATIENCE = 10.0
+"""Seconds for the handshake with the server, if the caller gives no time-out."""
 
 P = TypeVar("P", bound=asyncio.Protocol)
 

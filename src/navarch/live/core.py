@@ -178,7 +178,9 @@ class LiveCore:
         if LAST_RUN not in cluster.objects:
             put_last_runs(cluster, dict.fromkeys(RULES, wall_time))
         self.cycles += 1
-        if len(self.queue) and registry.keeps_order(policy):
+        if len(self.queue) and registry.makes_promises(policy):
+            self.queue.activate_queues(cluster, all_of_them=True)
+        elif len(self.queue) and registry.keeps_order(policy):
             self.queue.activate_queues(cluster)
         if len(self.queue) and cluster.objects.get(COMPOSITE_GROUPS):
             self.queue.activate_composites(cluster)

@@ -6,7 +6,7 @@ A cluster can have several (one for each pool of nodes, say): each has a name, w
 >>> installation = Installation(namespace="batch", scheduler_names=("navarch", "volcano"))
 >>> deployment = next(item for item in installation.objects() if item["kind"] == "Deployment")
 >>> deployment["metadata"]["namespace"], deployment["spec"]["template"]["spec"]["containers"][0]["args"]
-('batch', ['run', '--scheduler-name=navarch', '--scheduler-name=volcano'])
+('batch', ['run', '--crash-dir=/var/lib/navarch', '--scheduler-name=navarch', '--scheduler-name=volcano'])
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from navarch.yaml_loading import Loader
 NAMESPACE = "navarch-system"
 NAME = "navarch"
 INSTANCE = "app.kubernetes.io/instance"
-#: API groups whose CRDs make up a dialect. What a name stands for is what a user of that system has installed.
 DIALECTS = {
     "coscheduling": frozenset({"scheduling.x-k8s.io"}),
     "kai": frozenset({"scheduling.run.ai", "kai.scheduler", "topology.node.k8s.io"}),
     "kube-batch": frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"}),
     "volcano": frozenset({"scheduling.volcano.sh", "topology.volcano.sh", "nodeinfo.volcano.sh", "shard.volcano.sh"}),
 }
+"""API groups whose CRDs make up a dialect. What a name stands for is what a user of that system has installed."""
 
 CUSTOM_METRICS: Manifest = {
     "apiGroups": ["custom.metrics.k8s.io"],

@@ -74,6 +74,29 @@ def read_moment(value: Moment, argument: str = "now") -> float:
     return seconds
 
 
+def read_count(value: object, argument: str, *, least: int = 1) -> int:
+    """A whole number that is at least `least`.
+
+    >>> read_count(3, "cycles")
+    3
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{argument}: found {value!r}, expected a whole number, at least {least}")
+    return value
+
+
+def read_amount(value: object, argument: str, *, zero: bool = False) -> float:
+    """A number above zero, or `zero` itself.
+
+    >>> read_amount(0, "seconds", zero=True)
+    0.0
+    """
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not (number > 0 or (zero and number == 0)) or math.isinf(number):
+        raise ValueError(f"{argument}: found {value!r}, expected a number, {'0 or more' if zero else 'above 0'}")
+    return number
+
+
 def read_directories(value: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
     """Directories of plugins; each must exist."""
     directories = tuple(map(Path, _several(value, str | Path, "plugin_dirs", "a directory or directories")))

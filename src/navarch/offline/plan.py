@@ -33,7 +33,7 @@ from navarch.model.objects.devices import AllocatedDevice
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.offline import plan_tables
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_names, read_objects
+from navarch.offline.inputs import Moment, Objects, read_count, read_directories, read_moment, read_names, read_objects
 from navarch.offline.manifests import STDIN, stdin_text
 
 _NAMED_JOBS = 3
@@ -114,10 +114,14 @@ def plan(
     `{NODE: {"cpu": {"10m": 55}, "memory": {"10m": 40}, "ageSeconds": 3}}`. `node_pool_label_key`, `partition_label_value`: as the
     options of `navarch run`, instead of what the policy says. Raises `PlanError` with every mistake in the objects
     unless `keep_going`, `PolicyError` with every mistake in the policy, and ValueError for an argument that makes no sense.
+
+    >>> from navarch.testing.builders import node, pod
+    >>> result = plan([node("n1").cpu(4), pod("a").cpu(1), pod("b").cpu(8)])
+    >>> [(bind.pod, bind.node) for bind in result.binds], [job.reasons[0].code for job in result.pending]
+    ([('default/a', 'n1')], ['NeverStarts'])
     """
     started = perf_counter()
-    if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
-        raise ValueError(f"cycles: found {cycles!r}, expected a whole number, at least 1")
+    read_count(cycles, "cycles")
     if metrics is not None and not isinstance(metrics, Mapping):
         raise ValueError(f"metrics: found {metrics!r}, expected a mapping of nodes to their load")
     registry = installed(read_directories(plugin_dirs))

@@ -21,6 +21,7 @@ from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.model.spec import QueueSpec
+from navarch.offline.inputs import read_directories
 from navarch.offline.plan import read_policy, settings_for
 from navarch.simulator.arrivals import allocated_at, course, with_typical_pods
 from navarch.simulator.arrivals import arrivals as arrivals_of
@@ -28,13 +29,13 @@ from navarch.simulator.clusters import ClusterError, ClusterSetup, read_cluster
 from navarch.simulator.clusters.setup import GPU
 from navarch.simulator.failures import NodeFailures
 from navarch.simulator.fitting import Fitting
+from navarch.simulator.inputs import InOrder, PolicySource, check_arguments, listed_policies
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.measures import Measures
 from navarch.simulator.simulation import Simulation
 from navarch.simulator.traces import Window, read_trace
 
 Progress = Callable[[str, float, int], None]
-PolicySource = str | Path | Mapping[str, object] | Policy
 
 
 class PolicyRun(Struct):
@@ -133,7 +134,7 @@ def simulate(
     failures: NodeFailures | None = None,
     arrivals: float | None = None,
     seeds: Sequence[int] = (),
-    plugin_dirs: Iterable[str | Path] = (),
+    plugin_dirs: str | Path | Iterable[str | Path] = (),
     skip: bool = True,
     progress: Progress | None = None,
 ) -> SimulationResult:
@@ -144,10 +145,17 @@ def simulate(
     many times the cluster's GPUs (`arrivals`). `seeds`: one run of each policy a seed; figures are means. `progress` is called with
     the name of the policy, the virtual time and the number of jobs that are done.
 
-    Raises `TraceError`, `ClusterError` or `PolicyError` with every mistake. `skip` False runs a cycle over all waiting jobs at
-    every event: slower, with the same outcome.
+    Raises `TraceError`, `ClusterError` or `PolicyError` with every mistake, and ValueError for an argument that makes no sense. `skip`
+    False runs a cycle over all waiting jobs at every event: slower, with the same outcome.
+
+    >>> from navarch.simulator.jobs import PodSet, TraceJob
+    >>> jobs = [TraceJob(name=f"j{i}", submit=0, duration=60, pods=(PodSet(gpus=8),)) for i in range(2)]
+    >>> simulate(jobs, "a=1x8gpu", "fifo")
+    <SimulationResult: finished under fifo 2 jobs>
     """
     started = perf_counter()
+    check_arguments(trace, cluster, checkpoint, estimates, failures, arrivals, seeds)
+    listed = listed_policies(policies)
     left_out: Mapping[str, int] = {}
     jobs: Iterable[TraceJob]
     outside = 0
@@ -155,11 +163,10 @@ def simulate(
         read = read_trace(trace, window)
         jobs, left_out, outside = read.jobs, read.left_out, read.outside
     else:
-        jobs = trace
+        jobs = trace if arrivals is not None else InOrder(trace, again=len(listed) * max(len(seeds), 1) > 1)
     listed_jobs = jobs if arrivals is None else list(jobs)
     setup = read_cluster(cluster) if isinstance(cluster, str) else cluster
-    registry = installed(tuple(Path(each) for each in plugin_dirs))
-    listed = [policies] if isinstance(policies, str | Path | Mapping | Policy) else list(policies)
+    registry = installed(read_directories(plugin_dirs))
     chosen = [(name, read_policy(each, registry)) for name, each in zip(policy_names(listed), listed)]
     options = RunOptions(checkpoint, estimates, failures, arrivals, skip)
     each_seed: Sequence[int | None] = list(dict.fromkeys(seeds)) or [None]

@@ -215,3 +215,25 @@ def test_a_job_that_a_change_ends_is_not_called_delayed() -> None:
     answer = navarch.explain([*objects, pod("wants").cpu(4)], "wants").to_dict()
     ends = [change for change in answer["changes"] if change["kind"] == "end"]
     assert ends and all(change["price"]["delays"] == [] for change in ends)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"job": None}, "job: found None, expected the name of a job, such as namespace/name"),
+        ({"trials": 0}, "trials: found 0, expected a whole number, at least 1"),
+        ({"seconds": -1}, "seconds: found -1, expected a number, 0 or more"),
+        ({"seed": "x"}, "seed: found 'x', expected a whole number, at least 0"),
+    ],
+    ids=["job", "trials", "seconds", "seed"],
+)
+def test_a_wrong_argument_is_named_with_what_is_expected(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        navarch.explain(**{"objects": [node("n").cpu(1), pod("a").cpu(2)], "job": "a", **given})
+    assert str(refused.value) == said
+
+
+def test_without_time_the_cause_is_told_and_the_rest_is_listed() -> None:
+    found = navarch.explain([node("n").cpu(1), pod("a").cpu(2)], "a", seconds=0)
+    assert found.cause.code == "NeverStarts" and not found.complete
+    assert "what the user can change" in found.not_established

@@ -30,20 +30,20 @@ class ForwardProxy:
 
     def __init__(self, routes: dict[str, int] | None = None, ssl_context: ssl.SSLContext | None = None) -> None:
         self.routes = routes or {}
-        #: The `Proxy-Authorization` that is asked for; empty for none.
         self.wanted = ""
-        #: Sent instead of opening a tunnel, and then it hangs up. None: it opens one.
+        """The `Proxy-Authorization` that is asked for; empty for none."""
         self.instead: bytes | None = None
-        #: It takes connections and says nothing.
+        """Sent instead of opening a tunnel, and then it hangs up. None: it opens one."""
         self.mute = False
-        #: How it says yes; some are of the last century.
+        """It takes connections and says nothing."""
         self.established = ESTABLISHED
-        #: (target, Proxy-Authorization) of each CONNECT.
+        """How it says yes; some are of the last century."""
         self.asked: list[tuple[str, str]] = []
-        #: All that went through the tunnels towards servers.
+        """(target, Proxy-Authorization) of each CONNECT."""
         self.carried = bytearray()
-        #: For each connection to it the certificate that it was shown.
+        """All that went through the tunnels towards servers."""
         self.shown: list[object] = []
+        """For each connection to it the certificate that it was shown."""
         self.tunnels = 0
         self.port = 0
         self._ssl = ssl_context

@@ -17,8 +17,8 @@ class Request:
         self.method, self.path, _ = lines[0].split(" ")
         self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
         self.body = body
-        #: The number of the connection it came on, from 0.
         self.connection = connection
+        """The number of the connection it came on, from 0."""
 
 
 def reply(status: int, body: bytes = b"{}", *headers: str) -> bytes:

@@ -40,22 +40,22 @@ class SmallApi:
         self.compacted = 0
         self.watch_list = watch_list
         self.watch_list_code = 422
-        #: Watches from versions up to this one are answered so.
         self.unwatchable: tuple[int, Object] = (0, {})
+        """Watches from versions up to this one are answered so."""
         self.end_initial = True
         self.watchers: list[tuple[str, Watcher]] = []
         self.requests: list[web.Request] = []
         self.bodies: list[bytes] = []
-        #: For each request the common name of the client's certificate, if it showed one.
         self.peers: list[str | None] = []
-        #: Whose certificates have run out: an API server says so at each request, not only to new connections.
+        """For each request the common name of the client's certificate, if it showed one."""
         self.run_out: set[str] = set()
-        #: Replies given in order before anything else: (status, headers, body).
+        """Whose certificates have run out: an API server says so at each request, not only to new connections."""
         self.script: deque[tuple[int, dict[str, str], Any]] = deque()
-        #: A proxy that has lost its server answers for it.
+        """Replies given in order before anything else: (status, headers, body)."""
         self.lost = False
-        #: Paths that are always answered so: (status, body).
+        """A proxy that has lost its server answers for it."""
         self.refuse: dict[str, tuple[int, Any]] = {}
+        """Paths that are always answered so: (status, body)."""
         self.watch_started = asyncio.Event()
         self._asked = asyncio.Event()
         self._ssl = ssl_context

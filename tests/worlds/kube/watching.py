@@ -14,9 +14,9 @@ from navarch.kube.resources import PODS, Resource
 from navarch.kube.watch.informer import Informer
 from navarch.kube.watch.patience import Patience
 
-#: Tries again after milliseconds: the tests go through every path without waiting for it. What a server may take its time for is
-#: not among these, or a slow machine would be told as a server that does not answer.
 QUICK = Patience(idle=60.0, initial_idle=60.0, initial_total=60.0, retry_first=0.01, retry_longest=0.05, absent_longest=0.05)
+"""Tries again after milliseconds: the tests go through every path without waiting for it. What a server may take its time for is
+not among these, or a slow machine would be told as a server that does not answer."""
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):

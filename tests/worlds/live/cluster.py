@@ -76,8 +76,8 @@ class World:
         self.client = Client(self.endpoint())
         self.capacity: dict[str, dict[str, str]] = {}
         self.history: History | None = None
-        #: The server itself, where it is the embedded one.
         self.server: ApiServer | None = None
+        """The server itself, where it is the embedded one."""
         self._without_namespace: list[tuple[Resource, str]] = []
         self._processes: list[asyncio.subprocess.Process] = []
 

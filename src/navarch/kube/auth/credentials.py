@@ -18,8 +18,8 @@ from navarch.kube.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
-#: The kubelet rotates a projected token long before it expires; client-go re-reads once a minute as well.
 TOKEN_FILE_MAX_AGE = 60.0
+"""The kubelet rotates a projected token long before it expires; client-go re-reads once a minute as well."""
 
 
 class Credentials(Protocol):

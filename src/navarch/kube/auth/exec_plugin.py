@@ -26,11 +26,11 @@ from navarch.kube.errors import ConfigError
 log = logging.getLogger(__name__)
 
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-#: A token is renewed this many seconds before its expiry: requests take time, and clocks differ.
 EXPIRY_MARGIN = 10.0
-#: A new credential is used for at least this long, whatever its expiry says. A program with a cache, or a wrong clock, may give an
-#: expired one; then the server decides.
+"""A token is renewed this many seconds before its expiry: requests take time, and clocks differ."""
 LEAST_USE = 5.0
+"""A new credential is used for at least this long, whatever its expiry says. A program with a cache, or a wrong clock, may give an
+expired one; then the server decides."""
 
 
 class ExecStatus(msgspec.Struct, frozen=True, rename="camel"):
@@ -54,8 +54,8 @@ class ExecCommand(Struct, frozen=True):
     env: Mapping[str, str] = field(default_factory=dict)
     api_version: str = API_VERSIONS[0]
     install_hint: str = ""
-    #: The `spec.cluster` for the program, if the kubeconfig has `provideClusterInfo`.
     cluster: Mapping[str, object] | None = None
+    """The `spec.cluster` for the program, if the kubeconfig has `provideClusterInfo`."""
     timeout: float = 60.0
 
 

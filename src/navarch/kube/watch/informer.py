@@ -68,12 +68,12 @@ from navarch.object_types import ObjectKey
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=HasMetadata)
-#: After a stream of this many seconds, the next failure starts with the shortest wait.
 LONG_ENOUGH = 1.0
-#: Refusals that do not concern the requested version: missing rights, too many requests.
+"""After a stream of this many seconds, the next failure starts with the shortest wait."""
 NOT_NOW = frozenset({401, 403, 429, 502, 503, 504})
-#: How often in a row a version may be refused without a clear reason.
+"""Refusals that do not concern the requested version: missing rights, too many requests."""
 REFUSALS = 3
+"""How often in a row a version may be refused without a clear reason."""
 
 
 class InformerCounters(Struct):
@@ -84,8 +84,8 @@ class InformerCounters(Struct):
     lists: int = 0
     streams: int = 0
     failures: int = 0
-    #: `loop.time()` of the last bytes from the server.
     last_contact: float | None = None
+    """`loop.time()` of the last bytes from the server."""
 
 
 class _StartOver(Exception):

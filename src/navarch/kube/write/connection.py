@@ -21,8 +21,8 @@ class RequestHead:
         host = name if endpoint.port == default_port else f"{name}:{endpoint.port}"
         fixed = [("Host", host), ("Accept", "application/json"), ("User-Agent", endpoint.user_agent), *endpoint.headers]
         self._fixed = "".join(f"{key}: {value}\r\n" for key, value in fixed).encode("latin-1")
-        #: The credential that requests are sent with now.
         self.credential: str | None = None
+        """The credential that requests are sent with now."""
         self._encoded = b""
 
     def current(self) -> bytes | None:
@@ -57,10 +57,10 @@ class Connection(asyncio.Protocol):
         lost: Callable[[Connection, str], None],
     ) -> None:
         self.idle_since = 0.0
-        #: Whether it has carried a reply.
         self.proven = False
-        #: Its certificates have been replaced: it carries no further write.
+        """Whether it has carried a reply."""
         self.outdated = False
+        """Its certificates have been replaced: it carries no further write."""
         self.closed = asyncio.Event()
         self._head = head
         self._replied = replied

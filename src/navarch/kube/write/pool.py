@@ -46,10 +46,10 @@ from navarch.kube.write.http1 import Reply
 
 log = logging.getLogger(__name__)
 
-#: How often time-outs are checked. There is one timer for all writes: a timer for each would cost as much as the write.
 TICK = 0.25
-#: API servers close idle connections after 90 s or more; the pool does so earlier, so that no write meets that.
+"""How often time-outs are checked. There is one timer for all writes: a timer for each would cost as much as the write."""
 IDLE_LIMIT = 45.0
+"""API servers close idle connections after 90 s or more; the pool does so earlier, so that no write meets that."""
 
 _JSON = (b"{", b"")
 """The first bytes of an API server's JSON."""
@@ -75,18 +75,18 @@ class Write:
     body: bytes
     content_type: str = "application/json"
     priority: Priority = Priority.STATUS
-    #: Seconds from submission to an outcome.
     timeout: float = 30.0
-    #: Sending it twice does no more than sending it once.
+    """Seconds from submission to an outcome."""
     repeatable: bool = False
+    """Sending it twice does no more than sending it once."""
     attempts: int = 5
     # Kept by the pool.
     done: Done | None = field(default=None, repr=False)
     submitted: float = 0.0
     credential: str | None = field(default=None, repr=False)
     refreshed: bool = False
-    #: Its connection broke, or it was answered with 5xx: the server may have processed it.
     maybe_done: bool = False
+    """Its connection broke, or it was answered with 5xx: the server may have processed it."""
 
 
 @dataclass
@@ -131,8 +131,8 @@ class WritePool:
         self._busy: dict[Connection, Write] = {}
         self._opening: set[asyncio.Task[None]] = set()
         self._backoff = backoff or Backoff(first=0.05, cap=5.0, rng=self._rng)
-        #: The last connection failed before it carried a reply: open one at a time, not all at once.
         self._troubled = False
+        """The last connection failed before it carried a reply: open one at a time, not all at once."""
         self.last_connect_error = ""
         """Why the last connection or credential could not be had; empty: none failed."""
         self._tick: asyncio.TimerHandle | None = None

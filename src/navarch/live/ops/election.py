@@ -45,15 +45,15 @@ from navarch.live.ops.lease import LeaseLock, LeaseRecord, micro_time
 
 log = logging.getLogger(__name__)
 
-#: Candidates look this many times in a retry period. They see a renewal soon after it was written, and take over soon after the lease
-#: has run out. They see a released lease sooner, too.
 LOOKS = 4
-#: The time between two looks is multiplied by 1 to this, so that candidates do not all write at the same moment.
+"""Candidates look this many times in a retry period. They see a renewal soon after it was written, and take over soon after the
+lease has run out. They see a released lease sooner, too."""
 JITTER = 1.2
-#: However long a candidate's clock says it was since its last look, it counts as no more than this many retry periods.
+"""The time between two looks is multiplied by 1 to this, so that candidates do not all write at the same moment."""
 LOOK_COUNTS = 2.5
-#: Seconds before a candidate looks again at a lease that is about to run out.
+"""However long a candidate's clock says it was since its last look, it counts as no more than this many retry periods."""
 SHORTEST_WAIT = 0.01
+"""Seconds before a candidate looks again at a lease that is about to run out."""
 
 
 def default_clock() -> float:
@@ -100,8 +100,8 @@ class Elector:
         if not identity:
             raise ValueError("expected an identity")
         self.identity = identity
-        #: Identity of the last leader that we have seen; empty: none.
         self.leader = ""
+        """Identity of the last leader that we have seen; empty: none."""
         self._lock = lock
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline

@@ -1,6 +1,5 @@
 """What a leader does once a second beside its cycles: check the policy file, half-bound gangs, promises that nothing confirms, jobs
-that no cycle sees, the default queue and stale BindRequests, and log the warnings of cycles. A check that fails does not keep the
-others from being made."""
+that no cycle sees, the default queue and stale BindRequests. A check that fails does not keep the others from being made."""
 
 from __future__ import annotations
 
@@ -34,8 +33,6 @@ class PeriodicTasks:
         self._queue_task: asyncio.Task[bool] | None = None
         self._next_report = 0.0
         self._next_shard = 0.0
-        self._logged: frozenset[str] = frozenset()
-        """Warnings of the last cycle, which are logged already."""
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -50,8 +47,6 @@ class PeriodicTasks:
             with contained("job history"):
                 if scheduler.job_recorder is not None:
                     await scheduler.job_recorder.write()
-            with contained("warnings"):
-                self._log_warnings()
             with contained("dry run"):
                 if scheduler.dry_run is not None and not scheduler.rereading:
                     self._compare(scheduler.dry_run)
@@ -123,15 +118,6 @@ class PeriodicTasks:
             self._scheduler.events.emit(
                 pod_reference(task.namespace, task.name, task.uid), "Warning", "FailedBinding", "Binding", note
             )
-
-    def _log_warnings(self) -> None:
-        """Log what cycles warn of (a queue that no plugin can use, for example) once for as long as it lasts."""
-        if self._scheduler.core.last_cycle is not None:
-            warnings = dict.fromkeys(self._scheduler.core.last_cycle.record.warnings)
-            for warning in warnings:
-                if warning not in self._logged:
-                    log.warning("%s", warning)
-            self._logged = frozenset(warnings)
 
     async def reread(self, settings: Settings) -> None:
         """The new policy reads objects differently: fill the cache again. No cycle runs meanwhile. A replica that loses the lead

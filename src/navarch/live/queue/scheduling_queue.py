@@ -246,13 +246,17 @@ class SchedulingQueue:
             heapq.heappop(self._timers)
         return None
 
-    def activate_queues(self, cluster: Cluster) -> int:
+    def activate_queues(self, cluster: Cluster, *, all_of_them: bool = False) -> int:
         """For policies that keep the order of a queue: an active job of a queue activates all of its queue. Otherwise it would start
-        before an inactive job that comes first. Returns how many became active."""
+        before an inactive job that comes first. `all_of_them`: it activates all queues, for policies that promise room to jobs.
+        Otherwise it would take what an inactive job was promised. Returns how many became active."""
         jobs = cluster.jobs
         waiting = np.flatnonzero(jobs.counts[: jobs.rows.top, TaskStatus.PENDING]).tolist()
         queues = {int(jobs.queue[row]) for row in waiting if jobs.keys[row] not in self._inactive}
-        found = [job for job in self._inactive if (row := jobs.rows.of.get(job)) is not None and int(jobs.queue[row]) in queues]
+        if all_of_them and queues:
+            found = list(self._inactive)
+        else:
+            found = [job for job in self._inactive if (row := jobs.rows.of.get(job)) is not None and int(jobs.queue[row]) in queues]
         return sum(self.activate(job) for job in found)
 
     def activate_composites(self, cluster: Cluster) -> int:

@@ -5,7 +5,7 @@ A later job may start before it only if it ends by then, or if it takes nothing 
 Ends are known of jobs that say how long they run (annotation `navarch.io/expected-duration`). A running job that is past its time is
 taken to end at any moment. Where no known ends let the first job start, nothing can be promised, and later jobs pass.
 
-A promise is made anew in every cycle, so it moves up when jobs end early. It stands on the job as the reason `Reserved`.
+A promise is made anew in every cycle, so it moves up when jobs end early. The job's reason is "Reserved until TIME".
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class EasyBackfill(Plugin):
     """Promises the first job that does not fit its earliest start; later jobs may not delay it"""
 
     name = "easy-backfill"
+    makes_promises = True
     arguments = (Argument("reservations", "int", 1, "how many jobs of a queue are promised a start", minimum=1),)
 
     def open(self) -> None:
@@ -62,7 +63,7 @@ class EasyBackfill(Plugin):
         job.refuse(
             Reason(
                 "Reserved",
-                f"promised a start at {rfc3339(found.at)} on {shown}",
+                f"Reserved until {rfc3339(found.at)}: promised a start then on {shown}",
                 figures={"at": found.at, "nodes": len(names)},
                 undone_by=_UNDONE_BY,
             )

@@ -10,6 +10,7 @@ from tests.worlds.live_core.cluster import POLICIES, CoreCluster
 
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction
+from navarch.ingest.expected_duration import EXPECTED_DURATION
 from navarch.live.commit import Unsupported
 from navarch.live.queue.equivalence_classes import PROBE, UNCOUNTED, footprint
 from navarch.live.queue.scheduling_queue import SchedulingQueue
@@ -278,3 +279,20 @@ def test_a_queue_keeps_its_order_while_its_first_job_is_inactive(policy: str, st
     world.pod("small", ONE, queue="a")
     world.settle()
     assert world.bound == started
+
+
+@pytest.mark.parametrize("queue", ["a", "b"])
+@pytest.mark.parametrize(("expected", "started"), [("2h", []), ("10m", ["late"])])
+def test_a_promise_is_kept_while_the_job_that_has_it_is_inactive(queue: str, expected: str, started: list[str]) -> None:
+    world = world_of("easy", cpu=4)
+    for name, cpu, time in (("runs", "3", "1h"), ("large", "4", "1m")):
+        world.gang(name, "a", 1, annotations={EXPECTED_DURATION: time})
+        world.pod(f"{name}-0", {"cpu": cpu}, group=name)
+        world.settle()
+        world.now += 5
+    assert (world.bound, world.scheduling_queue.inactive()) == (["runs-0"], ["ns/large"])
+    world.gang("late", queue, 1, annotations={EXPECTED_DURATION: expected})
+    world.pod("late-0", ONE, group="late")
+    world.settle()
+    assert world.bound[1:] == [f"{name}-0" for name in started]
+    assert "Reserved" in world.codes["ns/large"]

@@ -44,7 +44,7 @@ FIRST = job("first", 4, "50s", pods=2, created=1)
 
 def test_the_first_job_is_promised_its_earliest_start() -> None:
     said = reasons(decided(RUNNING, FIRST), "first")
-    assert "promised a start at 1970-01-01T00:18:20Z on n1, n2" in said
+    assert "Reserved until 1970-01-01T00:18:20Z: promised a start then on n1, n2" in said
 
 
 def test_a_job_that_ends_in_time_passes() -> None:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from navarch.engine.policy import Policy
+from navarch.engine.policy.search_budgets import ACTIONS as SEARCHING
+from navarch.engine.policy.search_budgets import GENERATORS, SearchBudgets
 from navarch.engine.record import CycleRecord, Eviction
 from navarch.live.ops.metric_names.followed_metrics import (
     MOST_JOBS,
@@ -63,6 +66,11 @@ class KaiMetrics(FollowedMetrics):
         self._usage = {
             name: gauge(f"queue_{name}_usage", f"Usage of a queue over time: {name}.", *_QUEUE) for name, _, _ in _RESOURCES
         }
+        self._action_budget = gauge("scenario_search_action_budget_configured_seconds", "Budget of an action's searches.", "action")
+        self._job_budget = gauge("scenario_search_job_budget_configured_seconds", "Budget of the search for one job.")
+        self._generator_budget = gauge(
+            "scenario_search_generator_budget_configured_seconds", "Budget of one way of choosing victims.", "generator"
+        )
         self._groups: set[str] = set()
         """Groups with series of their own."""
 
@@ -118,11 +126,22 @@ class KaiMetrics(FollowedMetrics):
                 self._usage[name].labels(*self._labels(core, queue)).set(usage.get(name, 0.0))
         if core.last_cycle is None:
             return
+        self._show_budgets(core.last_cycle.policy)
         for label, figures in bounded(core.last_cycle.record.queues):
             if figures.fair_share is not None:
                 labels = self._labels(core, label)
                 for name, _, unit in _RESOURCES:
                     self._fair_share[name].labels(*labels).inc(_amount(figures.fair_share, name) / unit)
+
+    def _show_budgets(self, policy: Policy) -> None:
+        budgets = SearchBudgets.of(policy)
+        self._action_budget.clear()
+        for action in policy.actions:
+            if action in SEARCHING:
+                self._action_budget.labels(action).set(budgets.action(action))
+        self._job_budget.set(budgets.job)
+        for generator in GENERATORS:
+            self._generator_budget.labels(generator).set(budgets.generator(generator))
 
     @staticmethod
     def _labels(core: LiveCore, queue: str) -> tuple[str, str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from navarch.engine.queue import ROOT
 from navarch.engine.record import QueueFigures
 from navarch.live.ops.metric_names.followed_metrics import (
     MOST_JOBS,
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 _MILLI: Final = 1000.0
 _TRANSACTIONS: Final = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
 """The actions whose evictions Volcano counts."""
-_FIGURES: Final = ("allocated", "request", "deserved", "capacity")
+_FIGURES: Final = ("allocated", "request", "deserved", "capacity", "real_capacity")
+_CAPACITY: Final = "capacity"
+"""The plugin whose queues have a real capacity."""
 
 
 class VolcanoMetrics(FollowedMetrics):
@@ -139,9 +142,9 @@ class VolcanoMetrics(FollowedMetrics):
         for one in (self._share, self._weight, self._overused):
             one.clear()
         if core.last_cycle is not None:
-            queues = core.cache.cluster.queues
+            queues, real = core.cache.cluster.queues, _real_capacities(core.last_cycle)
             for label, figures in bounded(core.last_cycle.record.queues):
-                self._show_queue(label, figures, queues.get(figures.queue))
+                self._show_queue(label, figures, queues.get(figures.queue), real.get(figures.queue, {}))
 
     def _show_waiting(self, core: LiveCore) -> None:
         jobs = core.cache.cluster.jobs
@@ -156,14 +159,14 @@ class VolcanoMetrics(FollowedMetrics):
             if spec is not None:
                 self._waiting_tasks.labels(spec.name).set(int(lacking[row]))
 
-    def _show_queue(self, label: str, figures: QueueFigures, spec: QueueSpec | None) -> None:
+    def _show_queue(self, label: str, figures: QueueFigures, spec: QueueSpec | None, real: Mapping[str, float]) -> None:
         self._share.labels(label).inc(figures.share)
         if spec is not None:
             self._weight.labels(label).inc(spec.weight)
         owed = figures.deserved
         self._overused.labels(label).set(bool(owed) and all(figures.allocated.get(name, 0) >= due for name, due in owed.items()))
         capacity = {} if spec is None or spec.capability is None else dict(spec.capability)
-        parts: tuple[Mapping[str, float], ...] = (figures.allocated, figures.request, figures.deserved, capacity)
+        parts: tuple[Mapping[str, float], ...] = (figures.allocated, figures.request, figures.deserved, capacity, real)
         for name, amounts in zip(_FIGURES, parts, strict=True):
             self._show_amounts(label, name, amounts)
 
@@ -177,3 +180,41 @@ class VolcanoMetrics(FollowedMetrics):
                 self._memory[name].labels(label).inc(amount)
             else:
                 self._scalars[name].labels(label, resource).inc(amount * _MILLI if in_bytes(resource) else amount)
+
+
+def _real_capacities(cycle: Cycle) -> dict[str, dict[str, float]]:
+    """What each queue may hold at most under the plugin capacity: what its parent may, or the cluster, less what is guaranteed to
+    other queues there, and its own capability at most. Empty under other policies."""
+    options = [option for tier in cycle.policy.tiers for option in tier if option.name == _CAPACITY]
+    if not options:
+        return {}
+    snapshot = cycle.snapshot
+    total = snapshot.space.as_mapping(snapshot.nodes.allocatable.sum(axis=1))
+    in_tree = options[0].is_enabled("hierarchy")
+    queues = {name: spec for name, spec in snapshot.queues.items() if spec.dialect in ("volcano", "implied")}
+
+    def parent(spec: QueueSpec) -> str:
+        return (spec.parent or ROOT) if in_tree and spec.name != ROOT else ""
+
+    guaranteed: dict[str, dict[str, float]] = {}
+    for spec in queues.values():
+        sums = guaranteed.setdefault(parent(spec), {})
+        for name, amount in spec.guarantee or ():
+            sums[name] = sums.get(name, 0) + amount
+    real: dict[str, dict[str, float]] = {"": dict(total)}
+
+    def capacity(spec: QueueSpec, above: int) -> dict[str, float]:
+        """`above`: levels that may follow. The parents of broken trees form circles."""
+        if spec.name not in real:
+            over = queues.get(parent(spec))
+            room = capacity(over, above - 1) if over is not None and above else real[""]
+            own = dict(spec.guarantee or ())
+            kept = guaranteed[parent(spec)]
+            limit = {name: max(amount - kept.get(name, 0), 0) + own.get(name, 0) for name, amount in room.items()}
+            bounds = dict(spec.capability or ())
+            real[spec.name] = {name: min(amount, bounds.get(name, amount)) for name, amount in limit.items()}
+        return real[spec.name]
+
+    for spec in queues.values():
+        capacity(spec, len(queues))
+    return real

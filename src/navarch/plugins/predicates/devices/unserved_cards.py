@@ -64,7 +64,8 @@ class UnservedCards(NodeFilter):
         expected = self._served.intersection(NPU_ARGUMENTS) and any(is_npu_part(name) for name, _ in task.shape.requests)
         if not self._passes or expected:  # a system that serves them would give them out: without that the pod never starts
             return True
-        if (text := f"pods are placed although {why}") not in self._warnings:
+        text = f"{why}; a pod that asks for it goes to any node with enough of it, and no card is chosen for it"
+        if text not in self._warnings:
             self._warnings.append(text)
         return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -35,8 +36,11 @@ NOW = 1_000_000.0
 class World:
     """A live core with one node of four CPUs under a preset, and the metrics of a system."""
 
-    def __init__(self, system: str, policy: str = "") -> None:
-        file = PolicyFile(policy or system, installed())
+    def __init__(self, system: str, policy: str | dict[str, Any] = "") -> None:
+        if isinstance(policy, dict):
+            file = PolicyFile("policy.yaml", installed(), text=json.dumps(policy))
+        else:
+            file = PolicyFile(policy or system, installed())
         self.policy, self.plugins = file.policy, file.registry
         self.emitted: list[Instruction] = []
         self.core = LiveCore(settings_for(self.policy, ("navarch",)), self.emitted.append)
@@ -140,6 +144,43 @@ def test_volcano_shows_queues_jobs_and_times() -> None:
     opened = {"plugin": "gang", "OnSession": "OnSessionOpen"}
     assert (world.value("volcano_plugin_scheduling_latency_milliseconds_count", **opened) or 0) >= 4
     assert world.value("volcano_queue_overused", queue_name="q") in (0, 1)
+
+
+FLAT = {"a": 3000, "b": 2000, "below": 2000}
+TREE = {"a": 3500, "b": 2200, "below": 3000}
+
+
+@pytest.mark.parametrize("hierarchy", [False, True])
+def test_volcano_shows_what_guarantees_leave_to_a_queue(hierarchy: bool) -> None:
+    """Four CPUs, of which one is guaranteed to a, half a one to other, and half a one to beside, which is below a in a tree."""
+    expected = TREE if hierarchy else FLAT
+    plugins = [{"name": "capacity", "enableHierarchy": hierarchy}, {"name": "predicates"}]
+    world = World("volcano", {"compat": "volcano", "actions": "allocate", "tiers": [{"plugins": plugins}]})
+    for name, parent, guarantee, capability in (
+        ("root", "", None, None),
+        ("a", "root", 1000, None),
+        ("b", "root", None, 2200),
+        ("other", "root", 500, None),
+        ("below", "a", None, None),
+        ("beside", "a", 500, None),
+    ):
+        bound = None if capability is None else (("cpu", capability),)
+        own = None if guarantee is None else (("cpu", guarantee),)
+        world.core.cache.put(
+            QueueSpec(name, parent=parent if hierarchy else "", capability=bound, guarantee=own, dialect="volcano", state="Open")
+        )
+    world.cycle()
+    shown = {name: world.value("volcano_queue_real_capacity_milli_cpu", queue_name=name) for name in expected}
+    assert shown == expected
+
+
+def test_kai_shows_the_budgets_of_searches() -> None:
+    world = World("kai", {"compat": "kai", "scenarioSearchBudgets": {"maxActionSearchDuration": {"reclaim": "1m"}}})
+    world.cycle()
+    name = "kai_scenario_search_action_budget_configured_seconds"
+    assert (world.value(name, action="reclaim"), world.value(name, action="preempt")) == (60, 300)
+    assert world.value("kai_scenario_search_job_budget_configured_seconds") == 240
+    assert world.value("kai_scenario_search_generator_budget_configured_seconds", generator="NodeLocalGreedy") == 30
 
 
 def test_series_of_single_jobs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
