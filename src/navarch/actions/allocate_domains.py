@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.subjobs import SubJob, still_needed
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.protocols import Purpose, SubJobMissing
@@ -72,7 +72,7 @@ def remaining_work(job: Job, waiting: Sequence[int]) -> RemainingWork:
         if rows:
             tasks[sub.name] = session.sorted_tasks(rows, reverse=True)
             parts.append(sub)
-    needed = frozenset(sub.name for sub in session.needed_sub_jobs(job))
+    needed = frozenset(sub.name for sub in still_needed(session, job))
     return RemainingWork(session, parts, tasks, needed)
 
 

@@ -18,7 +18,7 @@ from navarch.actions.preemptor_eligibility import keeps_to_label
 from navarch.actions.victim_bundles import Bundle, allowed_parts, split
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.subjobs import SubJob, needed_first
 from navarch.engine.job import Job
 from navarch.engine.points.order_key import OrderKey
 from navarch.engine.statement import Statement
@@ -116,7 +116,7 @@ class GangEviction(Action):
         A job without sub-groups asks for what it lacks to be ready, then for one task more at a time."""
         session = self.session
         waiting = set(waiting_tasks(session, job, best_effort=False))
-        parts = [(sub, session.sorted_tasks([t for t in sub.tasks if t in waiting])) for sub in session.sub_jobs_in_order(job)]
+        parts = [(sub, session.sorted_tasks([t for t in sub.tasks if t in waiting])) for sub in needed_first(session, job)]
         parts = [(sub, tasks) for sub, tasks in parts if tasks]
         ready = session.job_ready(job)
         if not session.semantics.evicts_for_all_pending and not job.spec.sub_groups:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
 from itertools import count
 from time import perf_counter
 
@@ -20,7 +20,7 @@ from navarch.engine.points.kept_session import keep_session, open_session
 from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
-from navarch.engine.session import CycleStopped, Session
+from navarch.engine.session import CycleSettings, CycleStopped
 from navarch.model.snapshot import Snapshot
 
 
@@ -59,18 +59,15 @@ def decide(
     job that a rule begins to work on, and an empty text when none is at hand."""
     containment = Containment(snapshot, set_aside, left_out_nodes, failed_before)
     timings: dict[str, float] = {}
-    opened = partial(
-        open_session,
-        snapshot,
-        policy,
-        registry,
-        now,
+    settings = CycleSettings(
         uid,
-        devices=devices,
-        report_all=report_all,
-        stopwatch=perf_counter,
-        timings=timings,
-        opening=containment.opening,
+        devices,
+        report_all,
+        report_queues,
+        report_pods,
+        perf_counter,
+        timings,
+        containment.opening,
         proceed=proceed,
         note_job=note_job,
     )
@@ -80,18 +77,7 @@ def decide(
             if note_job is not None:
                 note_job("")
             try:
-                record = _attempt(
-                    partial(
-                        opened,
-                        without_preferences=containment.without_preferences,
-                        guarded=containment.guarded,
-                        conversation=conversation,
-                    ),
-                    registry,
-                    timings,
-                    report_queues=report_queues,
-                    report_pods=report_pods,
-                )
+                record = _attempt(snapshot, policy, registry, now, replace(settings, conversation=conversation), containment)
                 record.notices = list(conversation.notices)
                 break
             except Unanswered as stopped:
@@ -119,16 +105,13 @@ def decide(
 
 
 def _attempt(
-    opened: Callable[[], Session],
-    registry: Registry,
-    timings: dict[str, float],
-    *,
-    report_queues: bool,
-    report_pods: bool,
+    snapshot: Snapshot, policy: Policy, registry: Registry, now: float, settings: CycleSettings, containment: Containment
 ) -> CycleRecord:
     """One run of the cycle. If it raises, it leaves nothing behind except columns that the session's `opening` restores."""
+    timings = settings.timings
     with _timed(timings, "open"):
-        session = opened()
+        without, guarded = containment.without_preferences, containment.guarded
+        session = open_session(snapshot, policy, registry, now, settings, without_preferences=without, guarded=guarded)
     for action in registry.make_actions(session):
         with _timed(timings, action.name):
             session.action = action.name
@@ -136,7 +119,7 @@ def _attempt(
             action.execute()
     with _timed(timings, "close"):
         session.start_turn(None)
-        close(session, report_queues=report_queues, report_pods=report_pods)
+        close(session, report_queues=settings.report_queues, report_pods=settings.report_pods)
     record = session.record
     keep_session(session)
     return record

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from navarch.model.resources import IntArray
-from navarch.model.snapshot import JobColumns
+from navarch.model.snapshot import JobColumns, Snapshot
 from navarch.model.spec import QueueSpec
 
 ROOT = "root"
@@ -77,3 +79,27 @@ class Queue:
 
     def __repr__(self) -> str:
         return f"Queue({self.name})"
+
+
+def queues_of(snapshot: Snapshot) -> dict[str, Queue]:
+    """The queues of a snapshot by name, each with its parent and children."""
+    columns = _columns(snapshot.jobs)
+    specs = sorted(snapshot.queues.items())
+    queues = {name: Queue(number, spec, snapshot.jobs, columns.get(name)) for number, (name, spec) in enumerate(specs)}
+    for queue in queues.values():
+        parent = queues.get(queue.spec.parent)
+        if parent is not None and parent is not queue:
+            queue.parent = parent
+            parent.children.append(queue)
+    return queues
+
+
+def begin_cycle(queues: Mapping[str, Queue], jobs: JobColumns) -> None:
+    """Give queues the sums of another snapshot. Their specs stay."""
+    columns = _columns(jobs)
+    for name, queue in queues.items():
+        queue.begin_cycle(jobs, columns.get(name))
+
+
+def _columns(jobs: JobColumns) -> dict[str, int]:
+    return {name: number for number, name in enumerate(jobs.queue_names)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,18 +23,19 @@ from navarch.engine.placement.counted_devices import CountedDevices
 from navarch.engine.placement.node_state import NodeState
 from navarch.engine.placement.shards import shard_nodes
 from navarch.engine.placement.shared_devices import SharedDevices
+from navarch.engine.placement.task_classes import TaskClasses
 from navarch.engine.placement.tasks_by_node import TasksByNode
 from navarch.engine.points.conversation import Conversation
 from navarch.engine.points.placement_events import PlacementEvents
-from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
+from navarch.engine.points.profiles import functions_by_profile
 from navarch.engine.points.protocols import NodeFilters, NodeScorers, Purpose
 from navarch.engine.points.runner import PluginRunner
 from navarch.engine.policy.values import Policy
-from navarch.engine.queue import Queue
+from navarch.engine.queue import Queue, queues_of
 from navarch.engine.reasons import Reason
-from navarch.engine.record import Bind, CycleRecord, Eviction, Nomination
+from navarch.engine.record import CycleRecord
 from navarch.engine.semantics import Semantics
-from navarch.engine.statement import Operation, Statement
+from navarch.engine.statement import Statement
 from navarch.engine.topology.job_domains import JobDomains
 from navarch.engine.victims.protected import ProtectedPods
 from navarch.model.node_facts import fit_nodes
@@ -47,11 +49,29 @@ if TYPE_CHECKING:
     from navarch.engine.registry import Registry
 
 S = TypeVar("S")
-ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
 
 
 class CycleStopped(BaseException):
     """The caller of the cycle wants no more of it. No rule is at fault, so containment does not take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleSettings:
+    """What a cycle is told besides its input; see `engine.cycle.decide`."""
+
+    uid: str = ""
+    devices: str = "new"
+    report_all: bool = True
+    report_queues: bool = True
+    report_pods: bool = True
+    stopwatch: Callable[[], float] = float
+    timings: dict[str, float] = field(default_factory=dict)
+    opening: OpeningFigures | None = None
+    """Keeps the figures with which the cycle opened, before the first of them changes."""
+    conversation: Conversation = field(default_factory=Conversation)
+    """Questions to servers outside."""
+    proceed: Callable[[], bool] | None = None
+    note_job: Callable[[str], None] | None = None
 
 
 class Session(PluginRunner):
@@ -61,22 +81,15 @@ class Session(PluginRunner):
         policy: Policy,
         registry: Registry,
         now: float,
-        uid: str = "",
+        settings: CycleSettings | None = None,
         *,
-        devices: str = "new",
-        report_all: bool = True,
-        stopwatch: Callable[[], float] = float,
-        timings: dict[str, float] | None = None,
-        opening: OpeningFigures | None = None,
         without_preferences: Collection[str] = (),
         guarded: Mapping[str, Reason | None] | None = None,
-        conversation: Conversation | None = None,
-        proceed: Callable[[], bool] | None = None,
-        note_job: Callable[[str], None] | None = None,
     ) -> None:
+        settings = CycleSettings() if settings is None else settings
         self.policy = policy
         self.semantics: Semantics = policy.semantics
-        self.stopwatch = stopwatch
+        self.stopwatch = stopwatch = settings.stopwatch
         self.as_configured = not without_preferences and not guarded
         """False: a plugin of the policy failed in this cycle, and the session does without a part of it."""
         self.nodes = NodeState(snapshot.nodes)
@@ -95,21 +108,14 @@ class Session(PluginRunner):
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.devices: SharedDevices | None = None
         """Accounts of shared devices, once an action called `share_devices`."""
-        self.begin_cycle(snapshot, now, uid, devices, report_all, timings, opening, conversation, proceed, note_job)
+        self._classes = TaskClasses(self)
+        self.begin_cycle(snapshot, now, settings)
         self.shard_problems: list[str] = []
         self.shard, self.shard_is_hard = self._shard()
-        self.queues: dict[str, Queue] = self._queues()
-        self._class_numbers: dict[Any, int] = {}
+        self.queues: dict[str, Queue] = queues_of(snapshot)
         self._views: dict[int, ClassView] = {}
-        self._label_keys: frozenset[str] | None = None
-        self._queues_matter = False
-        self._told_apart_by: list[Callable[[int], Hashable]] = []
         self.resources_by_filters = False
         """True: a filter of the policy checks resources by the pods' view, and the engine's own accounts do not."""
-        self._own_profiles = frozenset([*self.policy.profiles][1:])
-        """Scheduler names of the further profiles."""
-        if self._own_profiles:
-            self.distinguish_by(self._profile_of)
         self.open_plugins(registry, without_preferences, guarded or {})
         self.functions = functions_by_profile(self.implementing_by_profile(NodeFilters), self.implementing_by_profile(NodeScorers))
         self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
@@ -120,35 +126,21 @@ class Session(PluginRunner):
             plugin.after_open()
             self.timings[f"{plugin.name} (open)"] += stopwatch() - started
 
-    def begin_cycle(
-        self,
-        snapshot: Snapshot,
-        now: float,
-        uid: str,
-        devices: str,
-        report_all: bool,
-        timings: dict[str, float] | None,
-        opening: OpeningFigures | None,
-        conversation: Conversation | None,
-        proceed: Callable[[], bool] | None,
-        note_job: Callable[[str], None] | None,
-    ) -> None:
+    def begin_cycle(self, snapshot: Snapshot, now: float, settings: CycleSettings) -> None:
         """Set everything that belongs to one cycle. All else stays while a session is kept (`points/kept_session.py`)."""
         self.snapshot = snapshot
-        self._proceed = proceed
-        self.note_job = note_job
-        """Gets the key of each job that a rule begins to work on; None: no one wants to know."""
+        self._proceed = settings.proceed
+        self.note_job = settings.note_job
+        """Gets the key of each job that a rule begins to work on; None: it is not noted."""
         self.turn = ""
         """The key of the job whose turn it is; kept where `note_job` is given."""
         self.now = now
-        self.uid = uid
-        self.devices_named = devices
-        self.report_all = report_all
-        self.timings = {} if timings is None else timings
-        self.opening = opening
-        """Keeps the figures with which the cycle opened, before the first of them changes."""
-        self.conversation = Conversation() if conversation is None else conversation
-        """Questions to servers outside."""
+        self.uid = settings.uid
+        self.devices_named = settings.devices
+        self.report_all = settings.report_all
+        self.timings = settings.timings
+        self.opening = settings.opening
+        self.conversation = settings.conversation
         self.vetoed: dict[int, Reason] = {}
         """Tasks of the placement under way that a plugin refuses, for `Statement`: filled in `on_allocate`."""
         self.action = ""
@@ -175,16 +167,16 @@ class Session(PluginRunner):
         """Task row -> the CPU ids that its placement of this cycle would get, where a plugin predicts them."""
         self.bind_annotations: dict[int, dict[str, str]] = {}
         """Task row -> annotations that the pod gets with its binding, where a plugin chooses devices for it."""
-        self.any_gated = bool(snapshot.tasks.gated.any())
+        self._any_gated: bool | None = None
         self.stuck: frozenset[int] = frozenset()
         """Tasks whose deletion takes too long: their resources are not promised to others."""
         self.residents = TasksByNode(self)
         self._jobs: dict[int, Job | None] = {}
         self._waiting: list[Job] | None = None
-        self._restless: list[Job] | None = None
+        self._status_due: list[Job] | None = None
         """Jobs whose status may need a write whatever this cycle does."""
-        self._classes: dict[Any, TaskClass] = {}
-        self._class_of_task: dict[int, TaskClass] = {}
+        self._classes.begin_cycle()
+        self._class_of_task = self._classes.of_task
         self._shared: dict[Any, Any] = {}
         self.events = PlacementEvents(self)
         self.tried: dict[str, None] = {}
@@ -219,6 +211,12 @@ class Session(PluginRunner):
             return None
         claimable = np.isin(dims, list(self.claimable_dims))
         return claimable[:, None] & (self.snapshot.nodes.allocatable[dims] == 0) if claimable.any() else None
+
+    @property
+    def any_gated(self) -> bool:
+        if self._any_gated is None:
+            self._any_gated = bool(self.snapshot.tasks.gated.any())
+        return self._any_gated
 
     def task(self, row: int) -> TaskSpec:
         spec = self._specs[row]
@@ -269,13 +267,13 @@ class Session(PluginRunner):
         and its phase matches its pods."""
         if self.report_all:
             return self.all_jobs()
-        if self._restless is None:
+        if self._status_due is None:
             marks = self.snapshot.jobs.marks
-            restless = marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless
+            status_due = marks.status_due_when_held if self.semantics.placed_gang_is_running else marks.status_due
             if any(plugin.says_scheduled for plugin in self.plugins):
-                restless = restless | marks.unsaid
-            self._restless = self.jobs_at(_set_rows(restless))
-        return self._and_changed(self._restless)
+                status_due = status_due | marks.lacks_scheduled_condition
+            self._status_due = self.jobs_at(_set_rows(status_due))
+        return self._and_changed(self._status_due)
 
     def jobs_maybe_broken(self) -> list[Job]:
         """Jobs that hold nodes and may be below their minimum or that of a part, by key. Jobs with parts are always included,
@@ -294,94 +292,27 @@ class Session(PluginRunner):
     def touched_jobs(self) -> list[Job]:
         return [job for job in self._jobs.values() if job is not None]
 
-    def sub_jobs_in_order(self, job: Job) -> list[SubJob]:
-        """The job's sub-jobs: those it still needs to become ready first, then by the plugins' order."""
-        if len(job.sub_jobs) == 1:
-            return job.sub_jobs.copy()
-        needed = self.needed_sub_jobs(job)
-        return needed + sorted((sub for sub in job.sub_jobs if sub not in needed), key=self.sub_job_order)
-
-    def needed_sub_jobs(self, job: Job) -> list[SubJob]:
-        """The fewest sub-jobs that bring each policy of the job to its minimum of ready ones, by the plugins' order."""
-        ready: dict[str, int] = {}
-        waiting: list[SubJob] = []
-        for sub in job.sub_jobs:
-            if self.sub_job_ready(sub):
-                ready[sub.policy.name if sub.policy else ""] = ready.get(sub.policy.name if sub.policy else "", 0) + 1
-            else:
-                waiting.append(sub)
-        waiting.sort(key=self.sub_job_order)
-        needed: list[SubJob] = []
-        for sub in waiting:
-            name, minimum = (sub.policy.name, sub.policy.min_groups) if sub.policy else ("", 0)
-            if ready.get(name, 0) < minimum:
-                ready[name] = ready.get(name, 0) + 1
-                needed.append(sub)
-        return needed
-
     # classes of tasks
 
     def distinguish_labels(self, keys: Iterable[str]) -> None:
         """Declare that a rule reads these labels of pods: tasks that differ in them become different classes."""
-        self._label_keys = frozenset(keys) | (self._label_keys or frozenset())
+        self._classes.distinguish_labels(keys)
 
     def distinguish_queues(self) -> None:
         """Declare that a node function reads the task's queue: tasks of different queues become different classes."""
-        self._queues_matter = True
+        self._classes.distinguish_queues()
 
     def distinguish_by(self, reads: Callable[[int], Hashable]) -> None:
         """Declare that a node function reads this value of a task: tasks that differ in it become different classes."""
-        self._told_apart_by.append(reads)
+        self._classes.distinguish_by(reads)
 
     def class_of(self, task: int) -> TaskClass:
         found = self._class_of_task.get(task)
-        if found is not None:
-            return found
-        number = int(self.shape[task])
-        key: Any = number
-        if self._label_keys is not None:
-            spec = self.task(task)
-            read = tuple((k, spec.labels[k]) for k in sorted(self._label_keys & spec.labels.keys()))
-            key = (number, spec.namespace, read)
-        if self._queues_matter:
-            job = self.job_of(task)
-            key = (key, job.queue.name if job else "")
-        for reads in self._told_apart_by:
-            key = (key, reads(task))
-        found = self._classes.get(key)
-        if found is None:
-            found = self._classes[key] = self._make_class(task, number, self._class_numbers.setdefault(key, len(self._class_numbers)))
-        self._class_of_task[task] = found
-        return found
+        return self._classes.find(task) if found is None else found
 
     def share_class(self, tasks: Sequence[int]) -> bool:
         """Whether these tasks of one job are of one class, by their shapes alone. False: they must be asked one by one."""
-        if self._label_keys is not None or self._told_apart_by:
-            return False
-        shapes = self.shape[tasks]
-        return int(np.count_nonzero(shapes == shapes[0])) == len(tasks)
-
-    def _make_class(self, task: int, shape_number: int, number: int) -> TaskClass:
-        shape = self.snapshot.shapes[shape_number]
-        return TaskClass(
-            number=number,
-            shape=shape,
-            shape_number=shape_number,
-            request=self.snapshot.shape_request[:, shape_number],
-            charge=self.snapshot.shape_charge[:, shape_number],
-            scoring=np.array(shape.scoring, dtype=np.int64),
-            footprint=np.array(shape.footprint, dtype=np.int64),
-            best_effort=self.snapshot.shape_best_effort[shape_number],
-            namespace=self.task(task).namespace,
-            labels=int(self.snapshot.tasks.labels[task]),
-            task=task,
-            queue=job.queue.name if (job := self.job_of(task)) else "",
-            profile=self._profile_of(task),
-        )
-
-    def _profile_of(self, task: int) -> str:
-        name = self.task(task).scheduler_name
-        return name if name in self._own_profiles else THE_FIRST
+        return self._classes.are_one(tasks)
 
     def filters_for(self, task: TaskClass) -> list[NodeFilter]:
         """The filters that apply to the class, in policy order."""
@@ -477,86 +408,7 @@ class Session(PluginRunner):
     def residents_changed(self, tasks: Sequence[int], nodes: Sequence[int], *, joined: bool) -> None:
         self.residents.moved(tasks, nodes, joined=joined)
 
-    def record_operation(self, operation: Operation, action: str, evicted: int = 1) -> None:
-        """Add a committed operation to the record. Called by statements only. `evicted`: evictions of the whole statement."""
-        if operation.kind == TaskStatus.ALLOCATED:
-            assert operation.job is not None
-            self.record_binds(operation.job, operation.tasks)
-        elif operation.kind == TaskStatus.RELEASING:
-            victim = operation.tasks[0]
-            spec = self.task(victim)
-            self.record.evictions.append(
-                Eviction(
-                    pod=spec.key,
-                    node=self.nodes.names[operation.nodes[0]],
-                    uid=spec.uid,
-                    job=operation.job.key if operation.job is not None else "",
-                    action=action,
-                    for_=operation.for_,
-                    reason=operation.reason or action,
-                    message=operation.message,
-                    together=evicted,
-                )
-            )
-            if operation.holds_node:
-                for follower in self.events.followers:
-                    follower.pod_evicted(operation.task, victim, operation.nodes[0])
-        elif operation.kind == TaskStatus.PENDING:
-            spec, job = self.task(operation.tasks[0]), operation.job
-            node = self.nodes.names[operation.nodes[0]]
-            self.record.nominations.append(Nomination(spec.key, node, spec.uid, job.key if job else "", evicting=operation.evicting))
-        elif operation.evicting:
-            self.promised_by_eviction.update(operation.tasks)
-
-    def record_binds(self, job: Job, tasks: Sequence[int]) -> None:
-        """Add allocated tasks to the record's binds and move them to BINDING. Called by statements only."""
-        names = self.nodes.names
-        moved = np.array(tasks)
-        on = self.node[moved]
-        rows = on.tolist()
-        specs, key, binds = self._specs, job.key, self.record.binds
-        if self.devices is None and not self.zones and not self.cpus and not self.bind_annotations:
-            placed = zip(map(specs.__getitem__, tasks), rows)
-            binds += [Bind(f"{spec.namespace}/{spec.name}", names[row], spec.uid, key) for spec, row in placed if spec is not None]
-        else:
-            held = {} if self.devices is None else self.devices.groups
-            for task, row in zip(tasks, rows):
-                spec = self.task(task)
-                groups, zones = held.get(task, ()), self.zones.get(task, ())
-                marks = tuple(sorted(self.bind_annotations.get(task, {}).items()))
-                amounts = self.numa_placements.get(task, ())
-                binds.append(Bind(spec.key, names[row], spec.uid, key, groups, zones, self.cpus.get(task), marks, amounts))
-        if job.last_undone:
-            for task in tasks:
-                job.last_undone.pop(task, None)
-        if len(rows) == 1:
-            self.bound[rows[0]] += 1
-            self.status[tasks[0]] = BINDING
-        else:
-            np.add.at(self.bound, on, 1)
-            self.status[moved] = BINDING
-        job.counts[ALLOCATED] -= len(tasks)
-        job.counts[BINDING] += len(tasks)
-
     # set-up
-
-    def _queues(self) -> dict[str, Queue]:
-        columns = {name: number for number, name in enumerate(self.snapshot.jobs.queue_names)}
-        specs = sorted(self.snapshot.queues.items())
-        queues = {name: Queue(i, spec, self.snapshot.jobs, columns.get(name)) for i, (name, spec) in enumerate(specs)}
-        for queue in queues.values():
-            parent = queues.get(queue.spec.parent)
-            if parent is not None and parent is not queue:
-                queue.parent = parent
-                parent.children.append(queue)
-        return queues
-
-    def begin_queues(self) -> None:
-        """Give queues the sums of this cycle's snapshot. Their specs are those with which the session was opened."""
-        jobs = self.snapshot.jobs
-        columns = {name: number for number, name in enumerate(jobs.queue_names)}
-        for name, queue in self.queues.items():
-            queue.begin_cycle(jobs, columns.get(name))
 
     def _shard(self) -> tuple[BoolArray | None, bool]:
         """(mask of the nodes in this scheduler's shard, whether the shard is hard); (None, False) without sharding."""

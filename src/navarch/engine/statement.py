@@ -18,6 +18,7 @@ from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.placed_each import PlacedEach
+from navarch.engine.placement.recording import record_binds, record_operation
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.points.gang_protocols import EvictedAgain
 from navarch.engine.points.protocols import Change
@@ -199,7 +200,7 @@ class Statement:
 
     def bind_allocated(self, job: Job, tasks: Sequence[int]) -> None:
         """Bind tasks that earlier statements of the cycle allocated and did not commit. Not undone by `discard`."""
-        self.session.record_binds(job, tasks)
+        record_binds(self.session, job, tasks)
 
     # save points
 
@@ -228,7 +229,7 @@ class Statement:
         evicted = sum(1 for operation in self.operations if operation.kind == RELEASING and not operation.void)
         for operation in self.operations:
             if not operation.void and operation.restores is None:
-                self.session.record_operation(operation, self.action, evicted)
+                record_operation(self.session, operation, self.action, evicted)
         self.operations = []
 
     # how figures move

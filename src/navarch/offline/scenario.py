@@ -1,12 +1,14 @@
 """A recorded cycle as a scenario in the form of tests/scenarios: a regression test made from what happened.
 
 Kept are nodes, queues, priority classes, jobs with their pods, the policy, and what was decided. Times become an order: what came
-first comes first. What the form has no words for (volumes, affinity between pods, shared devices ...) is left out, and said so. With
-`anonymous`, names of nodes, queues, classes and jobs are replaced and only labels that pods select nodes by are kept.
+first comes first. Expected durations become the time that is left. What the form has no words for (volumes, affinity between pods,
+shared devices ...) is left out, and said so. With `anonymous`, names of nodes, queues, classes, jobs, and values of labels and
+taints are replaced, and only labels that pods select nodes by are kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import msgspec
 
 from navarch.engine.policy import PRESETS
+from navarch.ingest.expected_duration import EXPECTED_DURATION
 from navarch.model.resources import format_amount
 from navarch.model.spec import NodeSpec, QueueSpec, Requests, Shape, TaskSpec
 from navarch.model.status import ON_NODE
@@ -43,6 +46,13 @@ class Names:
             self._counts[kind] += 1
             found = self._given[kind, name] = f"{kind}-{self._counts[kind]}"
         return found
+
+    def in_text(self, text: str) -> str:
+        """A text in which values of labels and taints stand."""
+        values = [(name, given) for (kind, name), given in self._given.items() if kind == "value"]
+        for name, given in sorted(values, key=lambda each: -len(each[0])):
+            text = re.sub(rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", given, text)
+        return text
 
 
 def to_scenario(recording: Recording, name: str, *, anonymous: bool = False) -> tuple[dict[str, Any], list[str]]:
@@ -97,7 +107,7 @@ class _Scenario:
         if labels:
             out["labels"] = {key: self.names.of("value", value) for key, value in labels.items()}
         if node.taints:
-            out["taints"] = [msgspec.to_builtins(taint) for taint in node.taints]
+            out["taints"] = [self._with_value(msgspec.to_builtins(taint)) for taint in node.taints]
         if node.unschedulable or not node.ready:
             out["unschedulable"] = True
             if not node.ready:
@@ -141,6 +151,8 @@ class _Scenario:
         runs = [self.names.of("node", self.tasks[row].node) for row in first if self._runs(self.tasks[row])]
         if runs:
             out["runs"] = runs
+        if spec.expected_duration is not None:
+            out["annotations"] = {EXPECTED_DURATION: f"{self._time_left(spec.expected_duration, rows):g}s"}
         if spec.topology is not None or spec.sub_groups:
             self._note("sub-groups and topology of jobs are left out")
         for number, row in enumerate([row for kind in (first, *others) for row in kind]):
@@ -149,6 +161,11 @@ class _Scenario:
             if number >= len(first):
                 self.objects.append(self._pod(pod_name, name, row))
         return name, out
+
+    def _time_left(self, expected: float, rows: Iterable[int]) -> float:
+        """Seconds that a job with these pods still runs, if it runs as long as expected. A scenario has no times of starts."""
+        starts = [start for row in rows if (start := self.tasks[row].started) is not None]
+        return max(round(expected - (self.recording.now - min(starts)), 3), 1.0) if starts else expected
 
     def _alone(self) -> None:
         """Pods that only occupy their nodes."""
@@ -172,7 +189,7 @@ class _Scenario:
         out: dict[str, Any] = {}
         if shape.node_selector:
             out["nodeSelector"] = {key: self.names.of("value", value) for key, value in shape.node_selector}
-        tolerations = [msgspec.to_builtins(each) for each in shape.tolerations if each.key not in _DEFAULTED]
+        tolerations = [self._with_value(msgspec.to_builtins(each)) for each in shape.tolerations if each.key not in _DEFAULTED]
         if tolerations:
             out["tolerations"] = tolerations
         absent = {
@@ -189,6 +206,10 @@ class _Scenario:
                 self._note(f"{what} of pods are left out")
         return out
 
+    def _with_value(self, taint: dict[str, Any]) -> dict[str, Any]:
+        """A taint or toleration; its value is a name."""
+        return {**taint, "value": self.names.of("value", taint["value"])} if taint.get("value") else taint
+
     def _kind(self, shape: Shape) -> Any:
         return shape.requests, shape.node_selector, tuple(each for each in shape.tolerations if each.key not in _DEFAULTED)
 
@@ -204,10 +225,14 @@ class _Scenario:
         places = {self.pods[each["pod"]]: self.names.of("node", each["node"]) for each in decided["binds"] if each["pod"] in self.pods}
         waits = {}
         for job in decided["jobs"]:
-            texts = [text for reason in job["reasons"] for text in reason["nodes"]]
+            texts = [self.names.in_text(text) for reason in job["reasons"] for text in reason["nodes"] if not self._names_a_job(text)]
             if texts and job["job"] in self.job_names:
                 waits[self.job_names[job["job"]]] = texts[0]
         return {key: value for key, value in {**counts, "places": places, "waits": waits}.items() if value}
+
+    def _names_a_job(self, text: str) -> bool:
+        """Such texts, as of promises, have times in them too: another moment has other ones."""
+        return any(key.rpartition("/")[2] in text for key in self.job_names)
 
     def _counts(self, jobs: Iterable[str]) -> dict[str, int]:
         return dict(Counter(self.job_names[key] for key in jobs if key in self.job_names))

@@ -58,8 +58,9 @@ class Access(Struct, frozen=True):
 def read_access(queue: Queue) -> Access | None:
     """None: the queue says nothing.
 
+    >>> from navarch.model.cluster import Cluster
     >>> from navarch.model.spec import QueueSpec
-    >>> str(read_access(Queue(0, QueueSpec("q", annotations={NAMESPACES: "b, a"}), 3)))
+    >>> str(read_access(Queue(0, QueueSpec("q", annotations={NAMESPACES: "b, a"}), Cluster().snapshot().jobs, None)))
     'it takes jobs of namespaces a, b'
     """
     annotations = queue.spec.annotations

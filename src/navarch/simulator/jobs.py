@@ -57,6 +57,8 @@ class TraceJob(Struct, frozen=True, kw_only=True):
     priority: int = 0
     walltime: float | None = None
     """It is ended after running so long, done or not."""
+    expected: float | None = None
+    """How long its owner says that it runs, where nothing ends it then; None: as `walltime` says."""
     checkpoint: float | None = None
     """Seconds of work between checkpoints; None: as the simulation says."""
     user: str = ""

@@ -12,6 +12,7 @@ from tests.worlds.scenarios import check, manifests
 
 from navarch.cli.main import main
 from navarch.engine.cycle import decide
+from navarch.ingest.expected_duration import EXPECTED_DURATION
 from navarch.installed import installed
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
@@ -33,10 +34,10 @@ SMALL: dict[str, Any] = {
 }
 
 
-def recorded(tmp_path: Path, policy_name: str = "navarch") -> Path:
+def recorded(tmp_path: Path, policy_name: str = "navarch", scenario: dict[str, Any] = SMALL) -> Path:
     registry = installed(())
     policy = read_policy(policy_name, registry)
-    cluster = Inventory([Document(each) for each in manifests(SMALL)], settings_for(policy)).cluster
+    cluster = Inventory([Document(each) for each in manifests(scenario)], settings_for(policy)).cluster
     snapshot = cluster.snapshot(policy.semantics.node_order)
     decided = decide(snapshot, policy, registry, 1000.0, "cycle-1")
     file = tmp_path / "cycle-1.json.gz"
@@ -56,6 +57,32 @@ def test_the_scenario_decides_what_was_decided(tmp_path: Path, anonymous: bool) 
     assert check(scenario) == []
     assert ("team" in result.stdout) != anonymous
     assert ("starts" in result.stdout) != anonymous
+
+
+def test_expected_durations_are_kept_as_the_time_that_is_left(tmp_path: Path) -> None:
+    def job(gpu: int, time: str, **more: Any) -> dict[str, Any]:
+        return {"pods": 1, "gpu": gpu, "annotations": {EXPECTED_DURATION: time}, **more}
+
+    jobs = {"runs": job(6, "1h", runs=["n1"]), "large": job(8, "1h"), "long": job(2, "2h"), "short": job(2, "30m")}
+    file = recorded(tmp_path, "easy", {"nodes": {"n1": {"cpu": 8, "gpu": 8}}, "jobs": jobs})
+    result = CliRunner().invoke(main, ["replay", str(file), "--to-scenario"])
+    (scenario,) = yaml.safe_load(result.stdout)
+    assert scenario["cycles"][0]["bound"] == {"short": 1}
+    assert scenario["jobs"]["long"]["annotations"] == {EXPECTED_DURATION: "7200s"}
+    assert check(scenario) == []
+
+
+def test_values_of_taints_are_made_anonymous(tmp_path: Path) -> None:
+    taint = {"key": "team", "value": "secret", "effect": "NoSchedule"}
+    tolerated = {"spec": {"tolerations": [{"key": "team", "operator": "Equal", "value": "secret", "effect": "NoSchedule"}]}}
+    jobs = {"inside": {"pods": 1, "cpu": 1, **tolerated}, "outside": {"pods": 1, "cpu": 1}}
+    file = recorded(tmp_path, scenario={"nodes": {"n1": {"cpu": 8, "taints": [taint]}}, "jobs": jobs})
+    result = CliRunner().invoke(main, ["replay", str(file), "--to-scenario", "--anonymous"])
+    assert "secret" not in result.output
+    (scenario,) = yaml.safe_load(result.stdout)
+    assert scenario["cycles"][0]["bound"] == {"job-1": 1}
+    assert scenario["nodes"]["node-1"]["taints"][0]["value"] == "value-1"
+    assert check(scenario) == []
 
 
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ matches a pod wins. Pods that match no policy form the default sub-job, which is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from navarch.model.status import STATUS_COUNT, TaskStatus
 
 if TYPE_CHECKING:
     from navarch.engine.job import Job
+    from navarch.engine.session import Session
 
 _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
 
@@ -124,3 +126,30 @@ def _shortage(job: Job, policy: SubGroupSpec, good: int) -> str:
         return f"{good} of the {policy.min_groups} of {policy.name}"
     there = sum(len(sub.tasks) for sub in job.sub_jobs if sub.policy is policy)
     return f"{policy.name} has {there} of {policy.min_member} pods"
+
+
+def needed_first(session: Session, job: Job) -> list[SubJob]:
+    """The job's sub-jobs: those that it still needs to become ready, then the others by the plugins' order."""
+    if len(job.sub_jobs) == 1:
+        return job.sub_jobs.copy()
+    needed = still_needed(session, job)
+    return needed + sorted((sub for sub in job.sub_jobs if sub not in needed), key=session.sub_job_order)
+
+
+def still_needed(session: Session, job: Job) -> list[SubJob]:
+    """The fewest sub-jobs that bring each policy of the job to its minimum of ready ones, by the plugins' order."""
+    ready: Counter[str] = Counter()
+    waiting: list[SubJob] = []
+    for sub in job.sub_jobs:
+        if session.sub_job_ready(sub):
+            ready[sub.policy.name if sub.policy else ""] += 1
+        else:
+            waiting.append(sub)
+    waiting.sort(key=session.sub_job_order)
+    needed: list[SubJob] = []
+    for sub in waiting:
+        name, minimum = (sub.policy.name, sub.policy.min_groups) if sub.policy else ("", 0)
+        if ready[name] < minimum:
+            ready[name] += 1
+            needed.append(sub)
+    return needed

@@ -14,6 +14,7 @@ import numpy as np
 from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.placement.recording import record_binds
 from navarch.engine.points.protocols import EachChange
 from navarch.engine.record import Bind
 from navarch.model.resources import IntArray
@@ -59,7 +60,7 @@ class PlacedEach:
         session = self._session
         if session.devices is not None or session.zones or session.cpus or session.bind_annotations:
             for job, task in zip(self._jobs, self._tasks):
-                session.record_binds(job, [task])
+                record_binds(session, job, [task])
             return
         names, task_of = session.nodes.names, session.task
         placed = [(job.key, task_of(task), names[node]) for job, task, node in zip(self._jobs, self._tasks, self._nodes)]

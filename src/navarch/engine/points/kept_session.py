@@ -14,19 +14,18 @@ the same with a new session (tests/properties/test_kept_sessions.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 
-from navarch.engine.containment.set_aside import OpeningFigures
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.conversation import Conversation
 from navarch.engine.policy.values import Policy
+from navarch.engine.queue import begin_cycle
 from navarch.engine.reasons import Reason
 from navarch.engine.registry import Registry
-from navarch.engine.session import Session
+from navarch.engine.session import CycleSettings, Session
 from navarch.model.snapshot import Snapshot
 
-MOST_LOGGED = 1024
+MOST_LOGGED = 4096
 """Entries of the log after which a new session begins with an empty one."""
 MOST_VIEWS = 256
 """Views of classes that a kept session may have: each holds a few columns over all nodes."""
@@ -68,18 +67,10 @@ def open_session(
     policy: Policy,
     registry: Registry,
     now: float,
-    uid: str,
+    settings: CycleSettings,
     *,
-    devices: str,
-    report_all: bool,
-    stopwatch: Callable[[], float],
-    timings: dict[str, float],
-    opening: OpeningFigures,
     without_preferences: Collection[str],
     guarded: Mapping[str, Reason | None],
-    conversation: Conversation,
-    proceed: Callable[[], bool] | None,
-    note_job: Callable[[str], None] | None,
 ) -> Session:
     """The session for a cycle: the kept one where it fits, else a new one."""
     session: Session | None = snapshot.session
@@ -87,28 +78,12 @@ def open_session(
     if session is not None:
         if not without_preferences and not guarded and _fits(session, snapshot, policy, registry):
             session.nodes.next_cycle()
-            session.begin_cycle(snapshot, now, uid, devices, report_all, timings, opening, conversation, proceed, note_job)
-            session.begin_queues()
+            session.begin_cycle(snapshot, now, settings)
+            begin_cycle(session.queues, snapshot.jobs)
             if all(_next_cycle(session, plugin) for plugin in session.plugins):
                 return session
         session.dissolve()
-    return Session(
-        snapshot,
-        policy,
-        registry,
-        now,
-        uid,
-        devices=devices,
-        report_all=report_all,
-        stopwatch=stopwatch,
-        timings=timings,
-        opening=opening,
-        without_preferences=without_preferences,
-        guarded=guarded,
-        conversation=conversation,
-        proceed=proceed,
-        note_job=note_job,
-    )
+    return Session(snapshot, policy, registry, now, settings, without_preferences=without_preferences, guarded=guarded)
 
 
 def _fits(session: Session, snapshot: Snapshot, policy: Policy, registry: Registry) -> bool:

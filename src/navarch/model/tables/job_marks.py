@@ -6,6 +6,8 @@ them by their counts would be a pass over every job; with marks it is a scan of 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from navarch.model.resources import BoolArray
@@ -24,6 +26,12 @@ _STATUSES = [np.flatnonzero(column).tolist() for column in _SUMS.T]
 """The statuses that each of those sums counts."""
 
 
+@lru_cache(maxsize=4096)
+def _sums(counts: tuple[int, ...]) -> tuple[int, ...]:
+    """`counts @ _SUMS` of one job. Most jobs have one pod, or all in one status."""
+    return tuple(sum(counts[status] for status in each) for each in _STATUSES)
+
+
 class JobMarks:
     def __init__(self) -> None:
         self.absent: BoolArray = np.zeros(0, dtype=bool)
@@ -32,12 +40,12 @@ class JobMarks:
         """Some pod is pending."""
         self.unadmitted: BoolArray = np.zeros(0, dtype=bool)
         """In a queue, and its phase says that it has not been admitted to it."""
-        self.restless: BoolArray = np.zeros(0, dtype=bool)
+        self.status_due: BoolArray = np.zeros(0, dtype=bool)
         """In a queue, and its status may need an update: a pod is pending, the gang is not ready, or the phase differs from what the
         pods' statuses give."""
-        self.restless_when_held: BoolArray = np.zeros(0, dtype=bool)
+        self.status_due_when_held: BoolArray = np.zeros(0, dtype=bool)
         """The same by another rule for the phase: Running as long as enough pods hold a node, else Pending."""
-        self.unsaid: BoolArray = np.zeros(0, dtype=bool)
+        self.lacks_scheduled_condition: BoolArray = np.zeros(0, dtype=bool)
         """In a queue, and its group does not carry the condition Scheduled: a ready one has to, where a plugin sets it."""
         self.broken: BoolArray = np.zeros(0, dtype=bool)
         """In a queue, with some pods on nodes but fewer than its minimum."""
@@ -68,16 +76,16 @@ class JobMarks:
         self.absent[at] = absent
         self.waiting[at] = waiting & ~absent
         self.unadmitted[at] = has_queue & ((phase == phases.get("", -1)) | (phase == phases.get("Pending", -1)))
-        self.restless[at] = has_queue & (busy | (phase != expected))
-        self.restless_when_held[at] = has_queue & (busy | (phase != expected_of_held))
-        self.unsaid[at] = has_queue & ~table.scheduled[at]
+        self.status_due[at] = has_queue & (busy | (phase != expected))
+        self.status_due_when_held[at] = has_queue & (busy | (phase != expected_of_held))
+        self.lacks_scheduled_condition[at] = has_queue & ~table.scheduled[at]
         self.broken[at] = has_queue & (hold + leaving > 0) & (hold + leaving < minimum)
 
     def _mark(self, table: JobTable, row: int) -> None:
         """The marks of one row. The same rules as above."""
         counts, phases = table.counts[row].tolist(), table.phases
         minimum, phase = int(table.min_member[row]), int(table.phase[row])
-        ready, placed, finished, there, hold = (sum(counts[status] for status in each) for each in _STATUSES)
+        ready, placed, finished, there, hold = _sums(tuple(counts))
         absent = bool(table.held[row]) and not there
         has_queue = table.queue[row] >= 0 and not absent
         inqueue, running, pending = phases.get("Inqueue", -1), phases.get("Running", -1), phases.get("Pending", -1)
@@ -90,7 +98,7 @@ class JobMarks:
         self.absent[row] = absent
         self.waiting[row] = waiting and not absent
         self.unadmitted[row] = has_queue and phase in (phases.get("", -1), pending)
-        self.restless[row] = has_queue and (busy or phase != expected)
-        self.restless_when_held[row] = has_queue and (busy or phase != (running if hold >= minimum else pending))
-        self.unsaid[row] = has_queue and not table.scheduled[row]
+        self.status_due[row] = has_queue and (busy or phase != expected)
+        self.status_due_when_held[row] = has_queue and (busy or phase != (running if hold >= minimum else pending))
+        self.lacks_scheduled_condition[row] = has_queue and not table.scheduled[row]
         self.broken[row] = has_queue and 0 < hold + leaving < minimum

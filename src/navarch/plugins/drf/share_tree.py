@@ -137,8 +137,9 @@ def path_of(queue: Queue) -> tuple[list[str], list[float]]:
     """Names and weights from the root down: as annotated, else by the queue's ancestors and their weights. Levels past
     `MOST_LEVELS` count as one with the level above them.
 
+    >>> from navarch.model.cluster import Cluster
     >>> from navarch.model.spec import QueueSpec
-    >>> path_of(Queue(0, QueueSpec("b", annotations={PATH: "root/a/b", WEIGHTS: "100/3/0"}), 3))
+    >>> path_of(Queue(0, QueueSpec("b", annotations={PATH: "root/a/b", WEIGHTS: "100/3/0"}), Cluster().snapshot().jobs, None))
     (['root', 'a', 'b'], [100.0, 3.0, 1.0])
     """
     annotations = queue.spec.annotations

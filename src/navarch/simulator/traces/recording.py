@@ -113,7 +113,8 @@ def _job(key: str, found: _Seen, end: float, number: int) -> TraceJob:
         queue=spec.queue,
         min_pods=min(max(spec.min_member, 1), size),
         priority=spec.priority,
-        walltime=spec.expected_duration if found.deadline is None else found.deadline,
+        walltime=found.deadline,
+        expected=spec.expected_duration,
         user=spec.namespace,
         line=number,
     )

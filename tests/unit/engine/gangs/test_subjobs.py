@@ -90,11 +90,11 @@ def test_the_parts_that_are_needed_come_first() -> None:
     policy = replace(BY_RACK, min_member=1, min_groups=1)
     session = world(policy, a={"role": "worker", "rack": "2"}, b={"role": "worker", "rack": "1"}, free={"role": "driver"})
     job = job_in(session, "j")
-    assert [sub.name for sub in session.needed_sub_jobs(job)] == ["rack-1"]
-    assert [sub.name for sub in session.sub_jobs_in_order(job)] == ["rack-1", "", "rack-2"]
+    assert [sub.name for sub in subjobs.still_needed(session, job)] == ["rack-1"]
+    assert [sub.name for sub in subjobs.needed_first(session, job)] == ["rack-1", "", "rack-2"]
     row = row_in(session, "b")
     session.statement().allocate(job, [row], [0], session.class_of(row))
-    assert session.needed_sub_jobs(job) == []
+    assert subjobs.still_needed(session, job) == []
 
 
 def test_a_job_without_pods_has_one_empty_part() -> None:

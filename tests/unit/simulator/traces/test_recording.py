@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from navarch.engine.cycle import decide
+from navarch.ingest.expected_duration import EXPECTED_DURATION
 from navarch.installed import installed
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.offline.plan import read_policy, settings_for
 from navarch.offline.replay import record
+from navarch.simulator.estimates import Estimates
 from navarch.simulator.simulate import simulate
 from navarch.simulator.traces import read_trace
 from navarch.testing.builders import Builder, node, pod, pod_group
@@ -51,3 +53,14 @@ def test_an_active_deadline_is_the_walltime_of_the_job(tmp_path: Path) -> None:
     write(tmp_path, 400.0, [node("n1").gpu(4), pod("other")])
     (job,) = read_trace(f"recording:{tmp_path}").jobs
     assert job.walltime == 90.0
+
+
+def test_an_expected_duration_ends_no_job(tmp_path: Path) -> None:
+    group, member = running("first", "1970-01-01T00:02:00Z")
+    group.child("metadata")["annotations"] = {EXPECTED_DURATION: "90s"}
+    write(tmp_path, 150.0, [node("n1").gpu(4), group, member])
+    write(tmp_path, 400.0, [node("n1").gpu(4), pod("other")])
+    (job,) = read_trace(f"recording:{tmp_path}").jobs
+    assert (job.walltime, job.expected, Estimates().expected(job)) == (None, 90.0, 90.0)
+    (run,) = simulate(f"recording:{tmp_path}", f"recording:{tmp_path}", ["fifo"]).runs
+    assert (run.measures.finished, run.ended_early) == (1, 0)
