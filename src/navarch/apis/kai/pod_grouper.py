@@ -116,7 +116,7 @@ def _whole(kind: str, name: str, priority_class: str = "train") -> Grouping:
     return Grouping(kind.lower(), name, priority_class, (kind, name))
 
 
-def key_of(namespace: str, name: str, owner: Owner | None, labels: Labels, annotations: Labels) -> str:
+def key_of(namespace: str, name: str, owner: Owner | None, labels: Labels) -> str:
     grouping = grouping_of(name, owner, labels)
     return f"{namespace}/{grouping.kind}/{grouping.name}"
 

@@ -131,12 +131,6 @@ class Basis:
         return sum(job.age is not None for job in self.jobs.values())
 
     @property
-    def is_certain(self) -> bool:
-        """Whether every draw gives the same run times."""
-        outlived = (job.basis == "expected duration" and (job.age or 0.0) >= (job.expected or 0.0) for job in self.jobs.values())
-        return not self.has_history and not self.arrivals.known and not any(outlived)
-
-    @property
     def has_history(self) -> bool:
         """Whether run times of the past count for any job."""
         return any(job.kind is not None for job in self.jobs.values())
