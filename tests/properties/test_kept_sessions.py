@@ -22,7 +22,7 @@ from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, TaskSpec
 from navarch.model.status import TaskStatus
-from navarch.model.tables import incremental_copy
+from navarch.model.tables import node_copies
 from navarch.offline.replay import decisions
 
 REGISTRY = installed()
@@ -153,7 +153,7 @@ def _cycles(seed: int, policy: Policy, steps: int) -> int:
     for step in range(steps):
         for _ in range(world.rng.choice((0, 1, 1, 2, 3))):
             world.happen()
-        with patch.object(incremental_copy, "MANY", 0):  # however many rows have changed, only they are copied
+        with patch.object(node_copies, "MANY", 0):  # however many rows have changed, only they are copied
             world.last = world.both[0].snapshot(policy.semantics.node_order, instead_of=world.last)
         fresh = world.both[1].snapshot(policy.semantics.node_order)
         with patch.object(Session, "open_plugins", counting):

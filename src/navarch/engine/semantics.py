@@ -176,6 +176,11 @@ class Semantics:
     moved_task_keeps_stale_share: bool = switch(
         False, "taking back the move of a shared GPU's user to another GPU of its node leaves its old share there as being released"
     )
+    victims_hold_ports: bool = switch(
+        False,
+        "a victim holds its host ports and counts for pod affinity on its node until it is gone, so a search finds neither free; such "
+        "a victim does not fit on its own node again",
+    )
     reclaim_sorts_queues_late: bool = switch(
         False, "what queues lose to reclaim moves them in the order of queues late: when they are next compared in its heap"
     )

@@ -167,7 +167,7 @@ class Session(PluginRunner):
         """Task row -> the CPU ids that its placement of this cycle would get, where a plugin predicts them."""
         self.bind_annotations: dict[int, dict[str, str]] = {}
         """Task row -> annotations that the pod gets with its binding, where a plugin chooses devices for it."""
-        self.any_gated = bool(snapshot.tasks.gated.any())
+        self._any_gated: bool | None = None
         self.stuck: frozenset[int] = frozenset()
         """Tasks whose deletion takes too long: their resources are not promised to others."""
         self.residents = TasksByNode(self)
@@ -211,6 +211,12 @@ class Session(PluginRunner):
             return None
         claimable = np.isin(dims, list(self.claimable_dims))
         return claimable[:, None] & (self.snapshot.nodes.allocatable[dims] == 0) if claimable.any() else None
+
+    @property
+    def any_gated(self) -> bool:
+        if self._any_gated is None:
+            self._any_gated = bool(self.snapshot.tasks.gated.any())
+        return self._any_gated
 
     def task(self, row: int) -> TaskSpec:
         spec = self._specs[row]

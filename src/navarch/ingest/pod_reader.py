@@ -298,7 +298,7 @@ class PodReader:
 def _shadow_key(pod: Pod, namespace: str, owner: tuple[str, str, str] | None) -> str:
     meta = pod.metadata
     if is_grouped(pod.spec.scheduler_name or "", meta.label_map):
-        return key_of(namespace, meta.name, owner, meta.label_map)
+        return key_of(namespace, meta.name, owner, meta.label_map, meta.annotation_map)
     return owner_key(namespace, meta.name, owner)
 
 

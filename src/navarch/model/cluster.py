@@ -351,7 +351,7 @@ class Cluster:
         self._snapshots += 1
         shapes = self._shape_columns(size)
         specs, version = self._nodes_in(order, node_order), (self.nodes.version, node_order)
-        nodes = self._copies.of_nodes(self.nodes, order, node_rows, size, names, specs, version)
+        nodes = self._copies.nodes.columns(self.nodes, order, node_rows, size, names, specs, version)
         return Snapshot(
             resource_names=tuple(self.space.names),
             space=self.space,

@@ -34,23 +34,52 @@ from navarch.model.tables.tasks import StatusArray
 RowNumbers = npt.NDArray[np.intp]
 
 
+FIGURES = ("allocatable", "used", "requested", "scoring", "releasing", "pipelined")
+"""The columns of a block of figures, in their order."""
+
+
+def split_figures(figures: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
+    """The columns `FIGURES` of a block, as views."""
+    size = (len(figures) - 2) // 5
+    scoring = 3 * size
+    releasing = scoring + 2
+    return (
+        figures[:size],
+        figures[size : 2 * size],
+        figures[2 * size : scoring],
+        figures[scoring:releasing],
+        figures[releasing : releasing + size],
+        figures[releasing + size :],
+    )
+
+
 @dataclass(slots=True)
 class NodeColumns:
     names: list[str]
     specs: list[NodeSpec]
-    allocatable: IntArray
-    used: IntArray
-    releasing: IntArray
-    scoring: IntArray
+    figures: IntArray
+    """The columns below, one under the other: a node is copied with all its figures in one step."""
     version: Hashable
     """Equal versions mean equal rows, labels, taints and everything else that static node functions read."""
+    nothing_leaves: bool = False
+    """True: nothing is releasing when the cycle opens. False: something may be."""
     opening: Mapping[str, IntArray] | None = None
-    """The figures before the first session wrote them, by the name of their column; None: no copy of them is kept."""
+    """`figures` before the first session wrote them, by that name; None: no copy of them is kept."""
     written: list[RowNumbers] | None = field(default_factory=list)
     """Rows whose figures were written since these arrays exist: the log of the session. None: other rows may have been, too."""
     read: int = 0
     """How much of the log was there when the snapshot was taken."""
     _row: dict[str, int] | None = field(default=None)
+    allocatable: IntArray = field(init=False)
+    """(R, nodes), as all but `scoring`, which is (2, nodes). `engine/figures.py` says what they mean."""
+    used: IntArray = field(init=False)
+    requested: IntArray = field(init=False)
+    scoring: IntArray = field(init=False)
+    releasing: IntArray = field(init=False)
+    pipelined: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.allocatable, self.used, self.requested, self.scoring, self.releasing, self.pipelined = split_figures(self.figures)
 
     def __len__(self) -> int:
         return len(self.names)

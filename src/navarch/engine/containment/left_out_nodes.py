@@ -30,10 +30,7 @@ class LeftOutNodes:
         self._snapshot.nodes = NodeColumns(
             names=[before.names[row] for row in kept.tolist()],
             specs=[before.specs[row] for row in kept.tolist()],
-            allocatable=before.allocatable[:, kept],
-            used=before.used[:, kept],
-            releasing=before.releasing[:, kept],
-            scoring=before.scoring[:, kept],
+            figures=before.figures[:, kept],
             version=(self._nodes.version, "without", tuple(self.names)),
         )
         moved = np.full(len(before) + 1, -1, dtype=tasks.node.dtype)  # the last entry is for tasks without a node, whose row is -1

@@ -14,7 +14,7 @@ import numpy as np
 from navarch.model.snapshot import NodeColumns, Snapshot, TaskColumns
 from navarch.model.status import ON_NODE, TaskStatus
 
-_WRITTEN = {TaskColumns: ("status", "node"), NodeColumns: ("used", "releasing", "scoring", "allocatable")}
+_WRITTEN = {TaskColumns: ("status", "node"), NodeColumns: ("figures",)}
 _HIDING = (
     ("tasks", "alive"),
     ("jobs", "counts"),

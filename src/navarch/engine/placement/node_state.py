@@ -21,11 +21,15 @@ class NodeState(Figures):
     a plugin cannot change the accounts of the cycle by mistake."""
 
     def __init__(self, nodes: NodeColumns) -> None:
+        self.columns = nodes
+        is_first = nodes.written is not None and nodes.read == len(nodes.written)
+        if not is_first:  # another session wrote into the same columns
+            nodes.requested[...], nodes.pipelined[...] = nodes.used, 0
         self._allocatable = nodes.allocatable
         self._used = nodes.used
         self._releasing = nodes.releasing
-        self._pipelined = np.zeros(nodes.used.shape, dtype=np.int64)
-        self._requested = nodes.used.copy()
+        self._pipelined = nodes.pipelined
+        self._requested = nodes.requested
         self._scoring = nodes.scoring
         self.allocatable = _read_only(self._allocatable)
         self.used = _read_only(self._used)
@@ -36,26 +40,15 @@ class NodeState(Figures):
         self.rows = slice(None)
         self.names = nodes.names
         self.specs = nodes.specs
-        self.columns = nodes
         self.changed: list[Rows] = []
         """The log: the rows of each change."""
-        is_first = nodes.written is not None and nodes.read == len(nodes.written)
         nodes.written, nodes.read = self.changed if is_first else None, 0
-        self._begun = 0
-        """Entries of the log from before this cycle."""
-        self.nothing_leaves = self._nothing_left = not self._releasing.any()
+        self.nothing_leaves = is_first and nodes.nothing_leaves
         self._extents: dict[int, tuple[int, int]] = {}
 
     def next_cycle(self) -> None:
-        """The snapshot has brought the rows that the log names to the figures of now: what the session adds to them follows."""
-        rows = {row for part in self.changed[self._begun :] for row in part.tolist()}
-        for row in rows:
-            self._requested[:, row] = self._used[:, row]
-            self._pipelined[:, row] = 0
-        self._begun = len(self.changed)
-        if not self._nothing_left or self._releasing[:, list(rows)].any():
-            self._nothing_left = not self._releasing.any()
-        self.nothing_leaves = self._nothing_left
+        """The snapshot has brought the rows that the log names to the figures of now."""
+        self.nothing_leaves = self.columns.nothing_leaves
 
     def extent(self, dim: int) -> tuple[int, int]:
         """The least and the most of a resource that a node has."""

@@ -17,6 +17,7 @@ from navarch.engine.figures import Figures, Rows, Selected
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.node_state import NodeState
 from navarch.model.resources import BoolArray, FloatArray, IntArray
+from navarch.model.snapshot import FIGURES
 
 Answer = tuple[bool, bool, bool, float]
 """Of a row: passes filters, fits what is idle, fits what will be idle, plain score."""
@@ -27,7 +28,6 @@ FEW = 24
 _STEPS = 16
 _KEPT = 1 << 14
 """The cache holds this many answers, and the figures of this many rows; then it is cleared."""
-_COLUMNS = ("allocatable", "used", "requested", "scoring", "releasing", "pipelined")
 
 
 class Asked(Selected):
@@ -63,7 +63,7 @@ class RowAnswerCache:
         nothing = np.zeros_like(task.request)
         parts = (nothing, task.request, task.request, task.footprint, nothing, nothing)
         ends = np.cumsum([len(part) for part in parts]).tolist()
-        self._parts = {name: slice(end - len(part), end) for name, part, end in zip(_COLUMNS, parts, ends, strict=True)}
+        self._parts = {name: slice(end - len(part), end) for name, part, end in zip(FIGURES, parts, ends, strict=True)}
         self._own = np.concatenate(parts)
         self._climb = np.arange(_STEPS)
         self._own_steps: IntArray = self._climb[:, None] * self._own
@@ -75,9 +75,8 @@ class RowAnswerCache:
 
     def of(self, rows: Collection[int]) -> list[Answer] | None:
         """Answers about these few rows. None: some function keeps counts of its own, so that figures do not determine its answer."""
-        n = self._nodes
-        columns = (n.allocatable, n.used, n.requested, n.scoring, n.releasing, n.pipelined)
-        figures = [np.concatenate([column[:, row] for column in columns]) for row in rows]
+        block = self._nodes.columns.figures
+        figures = [block[:, row].copy() for row in rows]
         if len(figures) == 1:
             (row,), now = rows, figures[0]
             answer = self._answers.get((self._kind(row), now.tobytes()))

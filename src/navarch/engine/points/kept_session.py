@@ -25,7 +25,7 @@ from navarch.engine.registry import Registry
 from navarch.engine.session import CycleSettings, Session
 from navarch.model.snapshot import Snapshot
 
-MOST_LOGGED = 1024
+MOST_LOGGED = 4096
 """Entries of the log after which a new session begins with an empty one."""
 MOST_VIEWS = 256
 """Views of classes that a kept session may have: each holds a few columns over all nodes."""

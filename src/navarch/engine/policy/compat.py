@@ -130,6 +130,7 @@ COMPAT: Mapping[str, Semantics] = {
         evicted_promise_stays=True,
         moved_task_keeps_stale_share=True,
         queues_are_sorted_late=True,
+        victims_hold_ports=True,
         devices_are_counted=True,
         domains_are_exact=False,
         every_resource_must_fit=True,

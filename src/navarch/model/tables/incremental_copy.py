@@ -7,20 +7,20 @@ the decision. So a snapshot out of use gives its arrays back, and the next one c
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
 
-from navarch.model.resources import IntArray, RowArray
-from navarch.model.snapshot import JobColumns, NodeColumns, TaskColumns
-from navarch.model.spec import JobSpec, NodeSpec
+from navarch.model.resources import RowArray
+from navarch.model.snapshot import JobColumns, TaskColumns
+from navarch.model.spec import JobSpec
 from navarch.model.tables import jobs, tasks
 from navarch.model.tables.columns import Array
 from navarch.model.tables.job_marks import JobMarks
 from navarch.model.tables.jobs import JobTable
-from navarch.model.tables.nodes import NodeTable
+from navarch.model.tables.node_copies import NodeCopies
 from navarch.model.tables.tasks import TaskTable
 
 FEW = 8
@@ -120,97 +120,19 @@ class SnapshotColumns:
         self._jobs = IncrementalCopy(jobs.COLUMNS, ("keys", "specs", "tasks"), rows_first=("counts",))
         self._marks = JobMarks()
         self._held: dict[int, JobSpec] = {}
-        self._nodes: dict[str, IntArray] = {}
-        """Figures of nodes in the order of snapshots."""
-        self._handed_out: NodeColumns | None = None
-        """Those of the last snapshot."""
+        self.nodes = NodeCopies()
         self._node_rows: RowArray | None = None
-        """The order of `_nodes`, as the snapshot's row of each of the table's nodes."""
+        """The order of nodes, as the snapshot's row of each of the table's nodes."""
         self._node_of: RowArray | None = None
         """The snapshot's node row of each task, in that order."""
 
-    def of_nodes(
-        self,
-        table: NodeTable,
-        order: Touched,
-        node_rows: RowArray,
-        size: int,
-        names: list[str],
-        specs: list[NodeSpec],
-        version: Hashable,
-    ) -> NodeColumns:
-        """Nodes in this order, with the first `size` resources. `node_rows`: the snapshot's row of each of the table's nodes, -1 for
-        none. The same array means the same order. The columns of the last snapshot are used again while the same nodes are there and
-        the log of its session names all rows that it wrote."""
-        rows = self._follow_nodes(table, order, node_rows, size)
-        last = self._handed_out
-        if rows is not None and last is not None and last.specs is specs and last.version == version and self._put_back(last, rows):
-            return last
-        self._handed_out = NodeColumns(
-            names=names,
-            specs=specs,
-            allocatable=self._nodes["allocatable"].copy(),
-            used=self._nodes["used"].copy(),
-            releasing=self._nodes["releasing"].copy(),
-            scoring=self._nodes["scoring"].copy(),
-            version=version,
-            opening=self._nodes,
-        )
-        return self._handed_out
-
-    def _put_back(self, nodes: NodeColumns, changed: Iterable[int]) -> bool:
-        """Bring columns that a session wrote to the figures of now: the rows of its log, and those that have changed since. All of
-        them are the next entry of the log. False: they are too many, or the log does not name all of them."""
-        if nodes.written is None:
-            return False
-        rows = set(changed)
-        for part in nodes.written[nodes.read :]:
-            rows.update(part.tolist())
-        if len(rows) * MANY > len(nodes):
-            return False
-        at = np.array(sorted(rows), dtype=np.intp)
-        for name, figures in self._nodes.items():
-            column = getattr(nodes, name)
-            if len(rows) > FEW:
-                column[:, at] = figures[:, at]
-                continue
-            for row in rows:
-                column[:, row] = figures[:, row]
-        nodes.written.append(at)
-        nodes.read, nodes.opening = len(nodes.written), self._nodes
-        return True
-
-    def _follow_nodes(self, table: NodeTable, order: Touched, node_rows: RowArray, size: int) -> list[int] | None:
-        """Update the figures from the table. Returns the rows of the snapshot that were updated; None: all."""
-        touched = table.touched
-        places: list[int] | None = None
-        if self._node_rows is not node_rows or self._nodes["used"].shape[0] != size or len(touched) * MANY > len(order):
-            self._nodes = {name: getattr(table, name)[:size].take(order, axis=1) for name in ("allocatable", "used", "releasing")}
-            self._nodes["scoring"] = table.scoring.take(order, axis=1)
-            self._node_of = self._node_of if self._node_rows is node_rows else None
-            self._node_rows = node_rows
-        else:
-            rows = np.fromiter(touched, dtype=np.intp, count=len(touched))
-            found = node_rows[rows]
-            rows, found = rows[found >= 0], found[found >= 0]
-            places = found.tolist()
-            for name, copy in self._nodes.items() if places else ():
-                source = getattr(table, name)
-                if len(places) > FEW:
-                    copy[:, found] = source[: len(copy), rows]
-                    continue
-                for row, place in zip(rows.tolist(), places):
-                    copy[:, place] = source[: len(copy), row]
-        touched.clear()
-        return places
-
     def of_tasks(self, table: TaskTable, node_rows: RowArray) -> TaskColumns:
-        """`node_rows`: the snapshot's row of each of the table's nodes; the last is for tasks without one (-1). Called after
-        `of_nodes`."""
+        """`node_rows`: the snapshot's row of each of the table's nodes; the last is for tasks without one (-1). The same array means
+        the same order."""
         top = table.rows.top
         rows = self._tasks.follow(table, top)
-        if rows is None or self._node_of is None or len(self._node_of) != top:
-            self._node_of = node_rows[table.node[:top]]
+        if rows is None or self._node_of is None or self._node_rows is not node_rows or len(self._node_of) != top:
+            self._node_of, self._node_rows = node_rows[table.node[:top]], node_rows
         elif len(rows):
             self._node_of[rows] = node_rows[table.node[rows]]
         columns = TaskColumns(node=self._node_of, **self._tasks.columns())

@@ -6,6 +6,8 @@ them by their counts would be a pass over every job; with marks it is a scan of 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from navarch.model.resources import BoolArray
@@ -22,6 +24,12 @@ FEW = 8
 _SUMS = np.stack([_READY, _PLACED, _FINISHED, ON_NODE.astype(np.int64), IS_ALLOCATED.astype(np.int64)], axis=1)
 _STATUSES = [np.flatnonzero(column).tolist() for column in _SUMS.T]
 """The statuses that each of those sums counts."""
+
+
+@lru_cache(maxsize=4096)
+def _sums(counts: tuple[int, ...]) -> tuple[int, ...]:
+    """`counts @ _SUMS` of one job. Most jobs have one pod, or all in one status."""
+    return tuple(sum(counts[status] for status in each) for each in _STATUSES)
 
 
 class JobMarks:
@@ -77,7 +85,7 @@ class JobMarks:
         """The marks of one row. The same rules as above."""
         counts, phases = table.counts[row].tolist(), table.phases
         minimum, phase = int(table.min_member[row]), int(table.phase[row])
-        ready, placed, finished, there, hold = (sum(counts[status] for status in each) for each in _STATUSES)
+        ready, placed, finished, there, hold = _sums(tuple(counts))
         absent = bool(table.held[row]) and not there
         has_queue = table.queue[row] >= 0 and not absent
         inqueue, running, pending = phases.get("Inqueue", -1), phases.get("Running", -1), phases.get("Pending", -1)

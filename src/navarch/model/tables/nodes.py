@@ -30,6 +30,8 @@ class NodeTable:
         """cpu and memory with defaults for containers that ask for none: what scores read."""
         self.tasks: list[int] = []
         """How many tasks refer to the row; a dead row without any is free."""
+        self.leaving = 0
+        """How many of them are being released."""
         self.version = 0
         """Changes when a node comes, goes, or changes anything but its figures: static answers hold while it stays."""
         self.changes = 0
@@ -95,6 +97,7 @@ class NodeTable:
         self.used[:count, row] += sign * request
         if releasing:
             self.releasing[:count, row] += sign * request
+            self.leaving += sign
         self.scoring[0, row] += sign * footprint[0]
         self.scoring[1, row] += sign * footprint[1]
         self.tasks[row] += sign
@@ -110,6 +113,7 @@ class NodeTable:
         self.used[:count, :top] += sign * sums_by_group(requests, rows, top)
         if releasing.any():
             self.releasing[:count, :top] += sign * sums_by_group(requests[:, releasing], rows[releasing], top)
+            self.leaving += sign * int(np.count_nonzero(releasing))
         self.scoring[:, :top] += sign * sums_by_group(footprints, rows, top)
         for row, tasks in zip(*(each.tolist() for each in np.unique(rows, return_counts=True))):
             self.tasks[row] += sign * tasks
