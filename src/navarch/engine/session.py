@@ -90,8 +90,8 @@ class Session(PluginRunner):
         self.policy = policy
         self.semantics: Semantics = policy.semantics
         self.stopwatch = stopwatch = settings.stopwatch
-        self.as_configured = not without_preferences and not guarded
-        """False: a plugin of the policy failed in this cycle, and the session does without a part of it."""
+        self.goes_on = False
+        """Whether its plugins say how they go on in a further cycle (`points/kept_session.py`)."""
         self.nodes = NodeState(snapshot.nodes)
         self.runs_spread = False
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
@@ -151,7 +151,10 @@ class Session(PluginRunner):
         self.shape = snapshot.tasks.shape
         self.bound: IntArray = np.zeros(len(snapshot.nodes), dtype=np.int64)
         """Pods handed to binding on each node in this cycle."""
-        self.opening_free_pods: IntArray = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
+        self.opening_free_pods: IntArray | None = None
+        """Pod slots of each node that were free when the cycle opened, where rebinds are checked against them."""
+        if self.semantics.rebinds_check_opening_idle:
+            self.opening_free_pods = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
         self.out_of_view: set[int] = set()
         """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
         self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
