@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -82,7 +83,7 @@ class LiveCases:
                 path = f"/api/v1/namespaces/{case['pod']['metadata']['namespace']}/pods"
                 self.server.request("POST", path, _acceptable(case["pod"]))
             except RuntimeError as error:
-                outcome.refused = str(error)
+                outcome.refused = _message_of(error)
                 return outcome
             before = self._objects()
             theirs = self._ask(case["pod"])
@@ -154,9 +155,18 @@ def kube_scheduler(server: KubeApiServer) -> Iterator[subprocess.Popen[bytes]]:
             process.wait(timeout=60)
 
 
+def _message_of(error: RuntimeError) -> str:
+    """The sentence of the API server's answer."""
+    text = str(error)
+    try:
+        return str(json.loads(text[text.index("{") :])["message"])
+    except (ValueError, KeyError):
+        return text
+
+
 def _acceptable(pod: Object) -> Object:
-    """The pod in a form that the API server takes: a class for its priority, limits for what cannot be overcommitted, no fields
-    that only the server writes."""
+    """The pod in a form that the API server takes: a class for its priority, limits for what cannot be overcommitted, rules about
+    nodes and spread that are valid, no fields that only the server writes."""
     made = deepcopy(pod)
     made["metadata"] = {key: made["metadata"][key] for key in ("name", "namespace", "labels")}
     made.pop("status", None)
@@ -167,7 +177,31 @@ def _acceptable(pod: Object) -> Object:
         requests = (container.get("resources") or {}).get("requests") or {}
         if "example.com/gpu" in requests:
             container["resources"]["limits"] = {"example.com/gpu": requests["example.com/gpu"]}
+    _make_valid(made["spec"])
     return made
+
+
+def _make_valid(spec: Object) -> None:
+    """Change what filters understand and the API server refuses: no term at all, a field compared with several values, a weight of 0,
+    labels that a selector already names."""
+    rules = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = rules.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is not None and not required.get("nodeSelectorTerms"):
+        del rules["requiredDuringSchedulingIgnoredDuringExecution"]
+        required = None
+    preferred = rules.get("preferredDuringSchedulingIgnoredDuringExecution") or []
+    for wish in preferred:
+        wish["weight"] = max(wish["weight"], 1)
+    for term in [*(required or {}).get("nodeSelectorTerms", ()), *(wish["preference"] for wish in preferred)]:
+        for field_ in term.get("matchFields") or ():
+            field_["values"] = (field_.get("values") or ["n0"])[:1]
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        selector = constraint.get("labelSelector")
+        if "matchLabelKeys" not in constraint:
+            continue
+        rules = selector or {}
+        named = {each["key"] for each in rules.get("matchExpressions") or ()} | {*(rules.get("matchLabels") or {})}
+        constraint["matchLabelKeys"] = [key for key in constraint["matchLabelKeys"] or () if selector is not None and key not in named]
 
 
 def differences(objects: list[Object], name: str, theirs: Answer) -> list[str]:

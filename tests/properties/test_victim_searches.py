@@ -15,8 +15,11 @@ from navarch.actions.kai.eviction import KaiPreempt, KaiReclaim
 from navarch.actions.kai.solver.node_bound import SingleNodeBound
 from navarch.actions.kai.solver.resource_bound import ResourceBound
 from navarch.actions.kai.solver.solver import Solver
-from navarch.actions.kai.solver.victim_queue import Batch, batches
+from navarch.actions.kai.solver.victim_queue import Batch, VictimPool, batches
+from navarch.actions.kai.solver.victim_sequence import VictimSequence
+from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.cycle import decide
+from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.job import Job
 from navarch.engine.policy import PRESETS, load
 from navarch.engine.policy.values import Policy
@@ -25,6 +28,7 @@ from navarch.installed import installed
 from navarch.model.status import TaskStatus
 
 ALL_MAY_MOVE = {**PRESETS["kai"], "compat": "kai", "schedulerParams": {"maxNumberConsolidationPreemptees": -1}}
+ONLY_ALLOCATE = {**PRESETS["kai"], "compat": "strict", "actions": "allocate"}
 POLICIES = {"few may move": KAI, "all may move": load(ALL_MAY_MOVE, installed().catalogue(), "test")}
 
 
@@ -71,11 +75,27 @@ def test_whole_searches_are_left_out_on_fragmented_clusters(monkeypatch: pytest.
     assert left_out.count(True) > 3
 
 
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.sampled_from((0.0, 0.25)), st.booleans())
+def test_a_stretch_of_victims_is_judged_as_its_batches_one_by_one(seed: int, sharing: float, all_return: bool) -> None:
+    session = finished(kai_world(seed, sharing), load(ONLY_ALLOCATE, installed().catalogue(), "test"))
+    jobs = session.all_jobs()
+    pool = VictimPool(SortedJobs(session, [job for job in jobs if job.tree.active]), lambda job: True)
+    for job in (each for each in jobs if each.tree.has_pending):
+        bound = ResourceBound(session, next_to_place(session, job.tree), all_return=all_return)
+        one_by_one = bound.copy()
+        for stretch in VictimSequence(session, pool).without([]):
+            enough = bound.enough_after(stretch)
+            for place, batch in enumerate(stretch.batches):
+                one_by_one.add(batch)
+                assert enough[place] == one_by_one.admits()
+            bound.add_stretch(stretch)
+
+
 def nobody_in_vain(world: KaiWorld) -> int:
     """Search for every job, each time from the same state: without any one of the victims it would find no room, or a rule
     would be broken. Returns how many victims were looked at."""
-    only = {**PRESETS["kai"], "compat": "strict", "actions": "allocate"}
-    session = finished(world, load(only, installed().catalogue(), "test"))
+    session = finished(world, load(ONLY_ALLOCATE, installed().catalogue(), "test"))
     looked_at = 0
 
     class Watched(Solver):

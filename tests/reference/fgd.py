@@ -58,8 +58,3 @@ def gain(node: SlowNode, pod: PodKind, pods: tuple[TypicalPod, ...]) -> float | 
 
 def score(gain: float) -> int:
     return int(100 / (1 + math.exp(-gain / 1000)))
-
-
-def fewest_gpus(sizes: dict[int, float]) -> float:
-    """A lower bound on the GPUs that pods of these sizes take."""
-    return sum(size * count for size, count in sizes.items()) / 1000

@@ -121,11 +121,6 @@ def best_nodes(candidates: Mapping[str, Candidate]) -> list[str]:
     return sorted(name for name, candidate in candidates.items() if cost(candidate) == least)
 
 
-def candidates_wanted(potential: int, percentage: int = 10, absolute: int = 100) -> int:
-    """How many candidates end the search; the reference itself tries every node."""
-    return min(potential, max(absolute, potential * percentage // 100))
-
-
 class Outcome(NamedTuple):
     status: Status
     chosen: list[str]

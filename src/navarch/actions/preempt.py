@@ -128,7 +128,7 @@ class Preempt(Action):
     def _for_task(self, job: Job, row: int, statement: Statement, bound: IntArray, *, inside: bool) -> bool:
         session = self.session
         task = session.class_of(row)
-        if not may_evict_for(session, job, row) or session.pre_predicate(task) is not None:
+        if not may_evict_for(session, row) or session.pre_predicate(task) is not None:
             return False
         view = session.view(task)
         candidates = ~view.unresolvable()

@@ -20,7 +20,7 @@ def keeps_to_label(job: Job) -> bool:
     return job.spec.topology is not None and bool(job.spec.topology.label)
 
 
-def may_evict_for(session: Session, job: Job, row: int) -> bool:
+def may_evict_for(session: Session, row: int) -> bool:
     """False for preemptionPolicy Never. A task with a nominated node waits while lower tasks are leaving that node, unless the node
     has become impossible for it. With `stale_promise_blocks` it also waits where that node is gone, or lacks only resources."""
     spec, blocks = session.task(row), session.semantics.stale_promise_blocks

@@ -199,11 +199,8 @@ def simulate(
 
 def conditions(window: Window, options: RunOptions) -> list[str]:
     """What else decides the figures, in words for the report."""
-    said = []
-    if math.isfinite(window.start):
-        said.append(f"jobs submitted from {_date(window.start)}")
-    if math.isfinite(window.end):
-        said.append(f"{'' if said else 'jobs submitted '}until {_date(window.end)}")
+    limits = [(word, limit) for word, limit in (("from", window.start), ("until", window.end)) if math.isfinite(limit)]
+    said = [f"jobs submitted {' '.join(f'{word} {_date(limit)} UTC' for word, limit in limits)}"] if limits else []
     if options.arrivals is not None:
         said.append(f"jobs come in random order and stay, up to {100 * options.arrivals:g} % of the GPUs")
     if options.checkpoint is not None:
@@ -216,7 +213,14 @@ def conditions(window: Window, options: RunOptions) -> list[str]:
 
 
 def _date(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    """
+    >>> _date(0), _date(1e300)
+    ('1970-01-01 00:00', '1e+300 s')
+    """
+    try:
+        return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):  # no year of the calendar
+        return f"{moment:g} s"
 
 
 def _make_folder(report: Path) -> None:
@@ -270,8 +274,7 @@ def _progress() -> Iterator[Progress | None]:
         def progress(name: str, time: float, done: int) -> None:
             began, first = started.setdefault(name, (perf_counter(), time))
             speed = (time - first) / max(perf_counter() - began, 1e-9) / 86400
-            date = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M")
-            bar.update(task, description=f"{name}  {date}  {done:,} jobs done  {speed:,.1f} days a second")
+            bar.update(task, description=f"{name}  {_date(time)}  {done:,} jobs done  {speed:,.1f} days a second")
 
         yield progress
 

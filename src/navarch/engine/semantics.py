@@ -113,6 +113,9 @@ class Semantics:
     lost_tasks_come_first: bool = switch(
         False, "a job that lost tasks to a search finds no room in later searches of the cycle: it tries the lost tasks first"
     )
+    unserved_requests_count: bool = switch(
+        True, "what pods request of a resource that their node does not have, or has no more, is not counted there"
+    )
     every_resource_must_fit: bool = switch(
         False, "a node that lacks any resource for what it holds or has promised refuses even a task that requests none of it"
     )
@@ -175,6 +178,11 @@ class Semantics:
     evicts_for_all_pending: bool = switch(False, "gang eviction makes room for every pending task of a job at once, or for none")
     moved_task_keeps_stale_share: bool = switch(
         False, "taking back the move of a shared GPU's user to another GPU of its node leaves its old share there as being released"
+    )
+    victims_hold_ports: bool = switch(
+        False,
+        "a victim holds its host ports and counts for pod affinity on its node until it is gone, so a search finds neither free; such "
+        "a victim does not fit on its own node again",
     )
     reclaim_sorts_queues_late: bool = switch(
         False, "what queues lose to reclaim moves them in the order of queues late: when they are next compared in its heap"

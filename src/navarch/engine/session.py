@@ -101,6 +101,8 @@ class Session(PluginRunner):
         """Resources that devices serve on nodes that do not report them, where a plugin sees to that: not compared there."""
         self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
         """(R,): by how much a request may exceed the free resources of a node and still fit; zeros in strict mode."""
+        if not self.semantics.unserved_requests_count:
+            self.nodes.leave_out_unserved()
         if self.semantics.overcommitted_nodes_are_out:
             over = self.nodes.used - self.slack[:, None] > self.nodes.allocatable
             over[PODS] = False

@@ -70,7 +70,7 @@ def _steps(
     steps = [_step("the cluster has", capacity), _step("it asks for", asked)]
     owed, divides = _without_pods(due(own)), _divides(policy)
     if divides == "quota":
-        steps += _quota_steps(spec, owed, asked)
+        steps += _quota_steps(spec, owed)
     elif divides == "weight":
         steps += _weight_steps(spec, owed, capacity, [each for each in figures.values() if each.request], cluster)
     elif divides == "deserved" and spec.deserved:
@@ -118,7 +118,7 @@ def _weight_steps(
     return steps
 
 
-def _quota_steps(spec: QueueSpec, owed: Amounts, asked: Amounts) -> list[ShareStep]:
+def _quota_steps(spec: QueueSpec, owed: Amounts) -> list[ShareStep]:
     """Its quota as far as it asks for it, and its part of what quotas leave over."""
     if not spec.shares:
         return []

@@ -87,7 +87,7 @@ class Search:
             found = (placement_of(self.trials, task) for task in placed[:_FEW])
             answer.placements = [each for each in found if each is not None]
             return answer
-        self._order(base)
+        self._order()
         self.changes = Changes(self.trials, self.subject, base)
         self._blocking: list[Unit] = []
         clauses = (FIRST_ANSWERS[2], self._clauses)
@@ -210,7 +210,7 @@ class Search:
 
     # 3: order
 
-    def _order(self, base: Outcome) -> None:
+    def _order(self) -> None:
         self.answer.order = self._order_answer
         if not self.answer.order.queue and self.subject.spec is not None:
             self.answer.order.queue = self.subject.spec.queue

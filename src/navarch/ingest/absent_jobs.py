@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from navarch.apis.kai.sub_groups import SKIP_GROUPER, UNGROUPED
 from navarch.apis.upstream.workloads import absence, is_member
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import JobDecision
@@ -17,9 +18,13 @@ from navarch.model.status import STATUS_NAMES, TaskStatus
 
 _NO_GROUP = "the policy requires a PodGroup, or a disruption budget with the controller of the pod, and there is neither"
 
+_LEFT_ALONE = f"{SKIP_GROUPER} keeps a group from being made for it, and it names no PodGroup"
+
 
 def why_absent(key: str, spec: JobSpec | None, *, group_required: bool = False) -> Reason:
     """`group_required`: no group is made in memory for pods without one."""
+    if spec is None and is_shadow(key) and key.split("/")[1] == UNGROUPED:
+        return Reason("PodGroupNotFound", _LEFT_ALONE, undone_by=(Event.JOB_CHANGED, Event.POD_CHANGED))
     if spec is None and is_shadow(key) and not is_member(key) and (group_required or key.split("/")[1] == "pod"):
         return Reason("PodGroupNotFound", _NO_GROUP, undone_by=(Event.JOB_CHANGED, Event.POD_CHANGED))
     if spec is None:

@@ -19,17 +19,28 @@ class EmptyGroups:
         self._makers: dict[tuple[str, str], PodMaker] = {}
         self._made: dict[tuple[str, str], set[str]] = {}
         """Namespace and name of a Job -> keys of its groups."""
+        self._unattended: dict[tuple[str, str], PodMaker] = {}
+        """Our Jobs that no controller has taken up."""
 
     def put(self, maker: PodMaker) -> list[str]:
         """Learn of a Job, new or changed; returns the groups to check again."""
         before = self._makers.get((maker.namespace, maker.name))
         self._makers[maker.namespace, maker.name] = maker
+        if maker.taken_up or (self._served is not None and not maker.schedulers & self._served):
+            self._unattended.pop((maker.namespace, maker.name), None)
+        else:
+            self._unattended[maker.namespace, maker.name] = maker
         return [] if before == maker else self._groups_of(maker)
 
     def remove(self, maker: PodMaker) -> list[str]:
         """Forget a Job; returns the groups to check again."""
         self._makers.pop((maker.namespace, maker.name), None)
+        self._unattended.pop((maker.namespace, maker.name), None)
         return self._groups_of(maker)
+
+    def unattended(self, before: float) -> list[PodMaker]:
+        """Our Jobs from before that moment that no controller has taken up, so they have no pods."""
+        return [maker for _, maker in sorted(self._unattended.items()) if maker.created < before]
 
     def is_for_others(self, group: JobSpec) -> bool:
         """Whether another scheduler admits this group, which has no pods."""

@@ -70,6 +70,9 @@ class PodGroups:
         for key in self._empty.remove(maker):
             self.refresh(key)
 
+    def unattended_makers(self, before: float) -> list[PodMaker]:
+        return self._empty.unattended(before)
+
     def pod_left(self, key: str) -> None:
         """Without pods, the Job of a group decides whether the group is ours."""
         if key in self._objects and self._settings.scheduler_names is not None:

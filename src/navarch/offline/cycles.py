@@ -7,12 +7,11 @@ bound pods run, evicted pods come back pending, nominations stay on their pods. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from navarch.apis.core.pod_objects import PodStatus
@@ -25,6 +24,7 @@ from navarch.engine.registry import Registry
 from navarch.ingest.absent_jobs import absent
 from navarch.ingest.groups import is_shadow
 from navarch.ingest.spec_manifests import manifest_of
+from navarch.model.cluster import Cluster
 from navarch.model.node_load import put_loads
 from navarch.model.objects.last_runs import put_last_runs
 from navarch.model.snapshot import Snapshot
@@ -162,42 +162,59 @@ def settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_la
     """What a cluster does between two cycles."""
     cluster = inventory.cluster
     evicted = {eviction.uid for eviction in record.evictions}
-    for bind in record.binds:
-        task = cluster.task(bind.uid)
-        if task is not None and bind.uid not in evicted:
-            scheduled = ("PodScheduled", "True", "", now)
-            cluster.put_task(
-                replace(
-                    task,
-                    node=bind.node,
-                    status=TaskStatus.RUNNING,
-                    nominated_node="",
-                    started=now,
-                    gpu_groups=bind.gpu_groups,
-                    annotations=task.annotations_with(bind.annotations),
-                    conditions=(*(c for c in task.conditions if c[0] != "PodScheduled"), scheduled),
-                )
-            )
+    _run_bound(cluster, record, evicted, now)
     settle_claims(cluster, record, evicted, now)
-    for uid in sorted(evicted):
-        pod = inventory.pods[uid]
-        fresh = msgspec.structs.replace(
-            pod,
-            metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=None),
-            spec=msgspec.structs.replace(pod.spec, node_name=None),
-            status=PodStatus(phase="Pending", qos_class=pod.status.qos_class),
-        )
-        task = inventory.reader.read(fresh)
-        if task is None:  # a pod of another scheduler, which will place it again
-            cluster.remove_task(uid)
-        else:
-            cluster.put_task(task)
+    _make_again(inventory, evicted)
     for uid, node in lasting_promises(record).items() if promises_last else ():
         task = cluster.task(uid)
         if task is not None and not task.node and task.nominated_node != node:
             cluster.put_task(replace(task, nominated_node=node))
     for budget in inventory.measure(task for task in cluster.tasks.specs if task is not None):
         cluster.put_budget(budget)
+    _write_statuses(inventory, record)
+
+
+def _run_bound(cluster: Cluster, record: CycleRecord, evicted: Collection[str], now: float) -> None:
+    """Bound pods run at once, unless the same cycle evicted them."""
+    for bind in record.binds:
+        task = cluster.task(bind.uid)
+        if task is None or bind.uid in evicted:
+            continue
+        scheduled = ("PodScheduled", "True", "", now)
+        cluster.put_task(
+            replace(
+                task,
+                node=bind.node,
+                status=TaskStatus.RUNNING,
+                nominated_node="",
+                started=now,
+                gpu_groups=bind.gpu_groups,
+                annotations=task.annotations_with(bind.annotations),
+                conditions=(*(c for c in task.conditions if c[0] != "PodScheduled"), scheduled),
+            )
+        )
+
+
+def _make_again(inventory: Inventory, evicted: Collection[str]) -> None:
+    """Evicted pods are pending again, as their controllers would make them."""
+    for uid in sorted(evicted):
+        pod = inventory.pods[uid]
+        fresh = replace(
+            pod,
+            metadata=replace(pod.metadata, deletion_timestamp=None),
+            spec=replace(pod.spec, node_name=None),
+            status=PodStatus(phase="Pending", qos_class=pod.status.qos_class),
+        )
+        task = inventory.reader.read(fresh)
+        if task is None:  # a pod of another scheduler, which will place it again
+            inventory.cluster.remove_task(uid)
+        else:
+            inventory.cluster.put_task(task)
+
+
+def _write_statuses(inventory: Inventory, record: CycleRecord) -> None:
+    """Groups get the phases and conditions that the cycle decided."""
+    cluster = inventory.cluster
     for decision in record.jobs:
         if not decision.changed:
             continue

@@ -34,20 +34,20 @@ def settle_claims(cluster: Cluster, record: CycleRecord, evicted: Iterable[str],
         if task is None or found.uid in gone:
             continue
         namespace, _, name = found.claim.partition("/")
+        claim: Object | None = cluster.objects.get(RESOURCE_CLAIM, {}).get((namespace, name))
         if found.extended:
-            claim: Object = extended_claim(task, found, "v1", "plan")
+            claim = extended_claim(task, found, "v1", "plan")
             name = claim["metadata"]["name"]
-        elif (known := cluster.objects.get(RESOURCE_CLAIM, {}).get((namespace, name))) is None:
+        if claim is None:
             continue
-        else:
-            claim = known
         new_id = partial(str, f"share-{found.uid}")
         made = allocation(found, claim, slices, lambda of: classes.get(("", of)) or {}, rfc3339(now), new_id)
         cluster.put_object(RESOURCE_CLAIM, namespace, name, {**claim, "status": {"allocation": made}})
     for bind in record.binds:
         task = cluster.task(bind.uid)
-        for _, name in task.shape.claims if task is not None and bind.uid not in gone else ():
-            _use(cluster, task.namespace if task is not None else "", name, bind.uid)
+        if task is not None and bind.uid not in gone:
+            for _, name in task.shape.claims:
+                _use(cluster, task.namespace, name, bind.uid)
 
 
 def _use(cluster: Cluster, namespace: str, name: str, uid: str) -> None:

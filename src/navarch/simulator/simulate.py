@@ -239,7 +239,8 @@ def run_policy(
     measures.forget_quota()
     waiting = [job.job.name for job in simulation.waiting]
     seconds = perf_counter() - begun
-    warnings = [*policy.warnings, *map(not_asked, registry.asked_servers(policy))]
+    without = [f"the cluster begins without the {setup.pods_left_out:,} pods in its manifests"] if setup.pods_left_out else []
+    warnings = [*without, *policy.warnings, *map(not_asked, registry.asked_servers(policy))]
     why = simulation.why_waiting() if until is None else ""
     left_out, first = dict(fitting.left_out), fitting.first_left_out
     return PolicyRun(name, seed, measures, left_out, waiting, why, simulation.cycles, seconds, warnings, first_left_out=first)

@@ -29,7 +29,7 @@ def may(cluster: Cluster, semantics: Semantics = STRICT, **fields: object) -> bo
     row = row_in(session, "want-0")
     job = session.job_of(row)
     assert job is not None
-    return may_evict_for(session, job, row)
+    return may_evict_for(session, row)
 
 
 def test_a_pod_that_never_preempts_never_does() -> None:

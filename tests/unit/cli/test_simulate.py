@@ -8,6 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from navarch.cli.main import main
+from navarch.testing.builders import node, pod
 
 TRACE = Path(__file__).resolve().parents[3] / "examples" / "traces" / "two-teams.jsonl"
 GIVEN = ["simulate", "--trace", f"jsonl:{TRACE}", "--cluster", "h100=4x8gpu"]
@@ -105,3 +106,15 @@ def test_what_is_true_of_all_policies_is_said_once() -> None:
     result = CliRunner().invoke(main, [*GIVEN[:-1], "h100=1x8gpu", "--policy", "fifo", "--policy", "sjf"])
     assert "left out" in result.stderr
     assert "fifo: left out" not in result.stderr and result.stderr.count("left out") == 1
+
+
+def test_pods_in_the_manifests_of_a_cluster_are_left_out_and_told(tmp_path: Path) -> None:
+    cluster = tmp_path / "cluster.json"
+    waits, runs = pod("waits").gpu(1), pod("runs").gpu(8).on("n1")
+    cluster.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("n1").gpu(8).cpu(96).memory("1Ti"), waits, runs]})
+    )
+    result = CliRunner().invoke(main, [*GIVEN[:-1], str(cluster), "--policy", "fifo", "--policy", "navarch", "-o", "json"])
+    assert result.exit_code == 0, result.output
+    assert "warning: the cluster begins without the 2 pods in its manifests\n" in result.stderr
+    assert json.loads(result.stdout)["policies"]["fifo"]["finished"] > 0

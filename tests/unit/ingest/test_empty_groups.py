@@ -108,3 +108,17 @@ def test_a_group_whose_last_pod_goes_is_its_jobs_again() -> None:
     assert takes_part(made), "its pods hold nodes"
     made.remove_pod("p")
     assert not takes_part(made) and made.is_foreign_group("default/g")
+
+
+def test_a_job_of_ours_that_no_controller_takes_up_is_known() -> None:
+    into, _ = cache(settings=Settings(scheduler_names=frozenset({"navarch"})))
+    for name, scheduler, phase in (("ours", "navarch", ""), ("begun", "navarch", "Pending"), ("theirs", "volcano", "")):
+        metadata = {"name": name, "namespace": "default", "uid": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
+        manifest = {"metadata": metadata, "spec": {"schedulerName": scheduler}, "status": {"state": {"phase": phase}}}
+        into.put(KIND.read(from_manifest(manifest, Job), Settings()), 1)
+    moment = 1767225600.0
+    assert [each.name for each in into.unattended_makers(moment + 1)] == ["ours"]
+    assert into.unattended_makers(moment) == []
+    (ours,) = into.unattended_makers(moment + 1)
+    into.remove(ours)
+    assert into.unattended_makers(moment + 1) == []

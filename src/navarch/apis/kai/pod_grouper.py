@@ -17,7 +17,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navarch.apis.kai.podgroups import DEFAULT_PRIORITY, PREEMPTIBLE_BELOW
-from navarch.apis.kai.sub_groups import JOBSET, LWS, POD_GANG, QUEUE_LABEL, ROLE, WHOLE, is_grouped, leader_and_workers
+from navarch.apis.kai.sub_groups import (
+    JOBSET,
+    LWS,
+    POD_GANG,
+    QUEUE_LABEL,
+    ROLE,
+    UNGROUPED,
+    WHOLE,
+    is_grouped,
+    is_left_alone,
+    leader_and_workers,
+)
 from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.sub_group_minimums import marked
 from navarch.apis.operators.workload import MIN_MEMBER, WorkloadSpec, number, topology_in
@@ -117,6 +128,8 @@ def _whole(kind: str, name: str, priority_class: str = "train") -> Grouping:
 
 
 def key_of(namespace: str, name: str, owner: Owner | None, labels: Labels, annotations: Labels) -> str:
+    if is_left_alone(annotations):
+        return f"{namespace}/{UNGROUPED}/{name}"
     grouping = grouping_of(name, owner, labels)
     return f"{namespace}/{grouping.kind}/{grouping.name}"
 
@@ -128,7 +141,9 @@ def job_of(
     node_pool_key: str = "",
     queue_label: str = QUEUE_LABEL,
 ) -> JobSpec | None:
-    """The shadow job, from its oldest pod and its owner. None: the owner has not arrived yet."""
+    """The shadow job, from its oldest pod and its owner. None: the owner has not arrived yet, or the pod is to have no such job."""
+    if is_left_alone(leader.annotations):
+        return None
     grouping = grouping_of(leader.name, leader.owner, leader.labels)
     key = f"{leader.namespace}/{grouping.kind}/{grouping.name}"
     chain = owners.chain(key, leader.namespace, *grouping.owner) if grouping.owner else []

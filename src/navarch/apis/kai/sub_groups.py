@@ -27,12 +27,21 @@ ROLE: Final = "role:"
 _ROLES_ONLY: Final = frozenset({"TFJob", "MPIJob", "XGBoostJob", "JAXJob"})
 _GROUP_NAMES: Final = ("pod-group-name", "scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 
+SKIP_GROUPER: Final = "kai.scheduler/skip-podgrouper"
+UNGROUPED: Final = "ungrouped"
+"""In the key of a pod that is left without a group: the place of the kind of its owner."""
+
 Owner = tuple[str, str, str]
 
 
 def is_grouped(scheduler_name: str, labels: Labels) -> bool:
     """Whether a pod without a group is grouped as KAI does: it names KAI's scheduler, or a KAI queue."""
     return scheduler_name == SCHEDULER_NAME or QUEUE_LABEL in labels
+
+
+def is_left_alone(annotations: Labels) -> bool:
+    """Whether no group is made for the pod: what makes its PodGroup is still to come."""
+    return annotations.get(SKIP_GROUPER) == "true"
 
 
 def part_of(owner: Owner | None, labels: Labels, annotations: Labels) -> str:

@@ -52,6 +52,10 @@ class PodMaker(Struct, frozen=True):
     namespace: str
     name: str
     schedulers: frozenset[str]
+    uid: str = ""
+    created: float = 0.0
+    taken_up: bool = True
+    """Its controller has written its status."""
 
 
 def topology_in(annotations: Mapping[str, str]) -> TopologyDemand | None:

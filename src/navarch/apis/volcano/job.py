@@ -32,37 +32,9 @@ def volcano_job(job: ReadOnlyManifest) -> Iterator[dict[str, Any] | PodMade]:
         task["template"] = template_at(job, task["path"], task.get("template"))
         if task.get("minAvailable") is not None:
             task["minAvailable"] = count(job, f"spec.tasks[{i}].minAvailable", task["minAvailable"], 0)
-    given = count(job, "spec.minAvailable", spec.get("minAvailable"), 0)
-    minimum = given or sum(task.get("minAvailable") or task["replicas"] for task in tasks)
     group = f"{name}-{metadata['uid']}" if metadata.get("uid") else name
-    group_spec: dict[str, Any] = {
-        "minMember": minimum,
-        "minTaskMember": {
-            task["name"]: task["replicas"] if task.get("minAvailable") is None else task["minAvailable"] for task in tasks
-        },
-        "queue": spec.get("queue") or "default",
-        "minResources": _minimum(tasks, minimum),
-    }
-    for field in ("priorityClassName", "networkTopology"):
-        if spec.get(field):
-            group_spec[field] = spec[field]
-    uid = metadata.get("uid") or group
-    owner = {"apiVersion": job["apiVersion"], "kind": "Job", "name": name, "uid": uid, "controller": True}
-    group_metadata: dict[str, Any] = {
-        "name": group,
-        "namespace": namespace,
-        "annotations": dict(metadata.get("annotations") or {}),
-        "labels": dict(metadata.get("labels") or {}),
-        "ownerReferences": [owner],
-    }
-    if metadata.get("creationTimestamp"):
-        group_metadata["creationTimestamp"] = metadata["creationTimestamp"]
-    yield {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": group_metadata,
-        "spec": group_spec,
-    }
+    queue = spec.get("queue") or "default"
+    yield _pod_group(job, tasks, group, queue)
     for task in tasks:
         template = _template(spec, task)
         for i in range(task["replicas"]):
@@ -70,11 +42,40 @@ def volcano_job(job: ReadOnlyManifest) -> Iterator[dict[str, Any] | PodMade]:
                 "volcano.sh/job-name": name,
                 "volcano.sh/task-spec": task["name"],
                 "volcano.sh/task-index": str(i),
-                "volcano.sh/queue-name": group_spec["queue"],
+                "volcano.sh/queue-name": queue,
             }
             labels = {**facts, "volcano.sh/job-namespace": namespace}
             annotations = {**facts, "scheduling.k8s.io/group-name": group}
             yield f"{name}-{task['name']}-{i}", template, labels, annotations, task["path"]
+
+
+def _pod_group(job: ReadOnlyManifest, tasks: list[dict[str, Any]], group: str, queue: str) -> dict[str, Any]:
+    spec, metadata = job["spec"], job["metadata"]
+    given = count(job, "spec.minAvailable", spec.get("minAvailable"), 0)
+    minimum = given or sum(task.get("minAvailable") or task["replicas"] for task in tasks)
+    group_spec: dict[str, Any] = {
+        "minMember": minimum,
+        "minTaskMember": {
+            task["name"]: task["replicas"] if task.get("minAvailable") is None else task["minAvailable"] for task in tasks
+        },
+        "queue": queue,
+        "minResources": _minimum(tasks, minimum),
+    }
+    for field in ("priorityClassName", "networkTopology"):
+        if spec.get(field):
+            group_spec[field] = spec[field]
+    uid = metadata.get("uid") or group
+    owner = {"apiVersion": job["apiVersion"], "kind": "Job", "name": metadata["name"], "uid": uid, "controller": True}
+    group_metadata: dict[str, Any] = {
+        "name": group,
+        "namespace": metadata.get("namespace") or "default",
+        "annotations": dict(metadata.get("annotations") or {}),
+        "labels": dict(metadata.get("labels") or {}),
+        "ownerReferences": [owner],
+    }
+    if metadata.get("creationTimestamp"):
+        group_metadata["creationTimestamp"] = metadata["creationTimestamp"]
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": group_metadata, "spec": group_spec}
 
 
 def _template(spec: ReadOnlyManifest, task: ReadOnlyManifest) -> dict[str, Any]:

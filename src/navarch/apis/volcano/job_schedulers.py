@@ -1,4 +1,4 @@
-"""The scheduler names of Volcano's Jobs, for groups whose pods do not exist yet.
+"""The scheduler names of Volcano's Jobs, for groups whose pods do not exist yet, and whether a controller has taken them up.
 
 Volcano's controller makes a group for each Job, and makes the pods after the group is admitted. The group does not name a scheduler;
 the Job does, and each of its tasks may name another one.
@@ -28,16 +28,26 @@ class JobPart(Part, frozen=True):
     tasks: tuple[Task, ...] | None = None
 
 
+class JobState(Part, frozen=True):
+    phase: str | None = None
+
+
+class JobStatus(Part, frozen=True):
+    state: JobState = JobState()
+
+
 class Job(KubeObject, frozen=True):
-    """Only the scheduler names are kept: the templates would fill the memory."""
+    """Only the scheduler names and the phase are kept: the templates would fill the memory."""
 
     spec: JobPart = JobPart()
+    status: JobStatus = JobStatus()
 
 
 def read_job(job: Job, settings: Settings) -> PodMaker:
     own = job.spec.scheduler_name or ""
     names = {task.template.spec.scheduler_name or own for task in job.spec.tasks or ()}
-    return PodMaker(job.metadata.namespace or "default", job.metadata.name, frozenset(names or {own}))
+    meta, phase = job.metadata, job.status.state.phase
+    return PodMaker(meta.namespace or "default", meta.name, frozenset(names or {own}), meta.uid or "", meta.created, bool(phase))
 
 
 KIND = Kind(("batch.volcano.sh/v1alpha1",), "Job", "jobs", Job, read_job)

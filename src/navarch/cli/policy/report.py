@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from navarch.cli.policy.reference import hanging, shown
@@ -19,56 +19,52 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
     mode = "strict" if report["compat"] == "strict" else f"as {report['compat']} does it"
     whose = "" if report["dialect"] in ("navarch", report["compat"]) else f", with {report['dialect']}'s plugins"
     yield f"{report['source']}: read {mode}{whose}, because {report['chosen']}"
-    if report["warnings"]:
-        yield ""
-        yield "Warnings"
-        for line in report["warnings"]:
-            yield from hanging("  - ", line, width)
-    yield ""
-    yield "Actions, in order"
-    for number, action in enumerate(report["actions"], 1):
-        yield from hanging(f"  {number}. {action['name']:<19} ", action["doc"], width)
-        yield from _arguments(action["arguments"])
+    for title, lines in _sections(report, width):
+        found = list(lines)
+        if found:
+            yield from ("", title, *found)
+
+
+def _sections(report: Mapping[str, Any], width: int) -> Iterator[tuple[str, Iterable[str]]]:
+    """Titles and their lines. A section without lines is left out."""
+    yield "Warnings", (line for each in report["warnings"] for line in hanging("  - ", each, width))
+    yield "Actions, in order", _actions(report["actions"], width)
     column = max((len(plugin["name"]) for tier in report["tiers"] for plugin in tier), default=0) + 2
     for number, tier in enumerate(report["tiers"], 1):
-        yield ""
-        yield "Plugins, in order" if len(report["tiers"]) == 1 else f"Plugins of tier {number}"
-        for plugin in tier:
-            yield from _plugin(plugin, column, width)
-    yield ""
-    yield "Plugins asked at each extension point"
+        title = "Plugins, in order" if len(report["tiers"]) == 1 else f"Plugins of tier {number}"
+        yield title, (line for plugin in tier for line in _plugin(plugin, column, width))
+    yield "Plugins asked at each extension point", _points(report, width)
+    for title, key in (("Parameters", "parameters"), ("Jobs looked at per queue", "queueDepth")):
+        yield title, (f"  {name} = {shown(value)}" for name, value in report[key].items())
+    yield "Evictions", hanging(f"  {report['evictions']:<8}", _EVICTIONS[report["evictions"]], width)
+    if report["profileDifferences"]:
+        yield "Profiles", _profiles(report, width)
+    if tuple(report["backoff"]) != BACKOFF:
+        yield "Back-off of jobs that found no room", ["  {} at first, {} at most".format(*map(go_duration, report["backoff"]))]
+    budgets = (f"  {name} = {_durations(value)}" for name, value in report["searchBudgets"].items())
+    yield "How long searches for victims may go on", budgets
+    departures = (line for each in report["departures"] for line in hanging("  - ", each, width))
+    yield f"What differs from strict mode under compat {report['compat']}", departures
+
+
+def _actions(actions: Iterable[Mapping[str, Any]], width: int) -> Iterator[str]:
+    for number, action in enumerate(actions, 1):
+        yield from hanging(f"  {number}. {action['name']:<19} ", action["doc"], width)
+        yield from _arguments(action["arguments"])
+
+
+def _points(report: Mapping[str, Any], width: int) -> Iterator[str]:
     for point in report["points"]:
         yield from _point(point, width)
     if report["unanswered"]:
         yield from hanging(f"  {'no plugin answers':<20}", _words(report["unanswered"]), width)
-    for title, key in (("Parameters", "parameters"), ("Jobs looked at per queue", "queueDepth")):
-        if report[key]:
-            yield ""
-            yield title
-            yield from (f"  {name} = {shown(value)}" for name, value in report[key].items())
-    yield ""
-    yield "Evictions"
-    yield from hanging(f"  {report['evictions']:<8}", _EVICTIONS[report["evictions"]], width)
-    if report["profileDifferences"]:
-        yield ""
-        yield "Profiles"
-        first, *_ = report["profiles"]
-        yield from hanging("  ", f"{first} is shown above; it also decides for pods that name no profile of the file", width)
-        for name, differences in report["profileDifferences"].items():
-            yield from hanging(f"  {name}: ", "; ".join(differences) or f"the same as {first}", width)
-    if tuple(report["backoff"]) != BACKOFF:
-        yield ""
-        yield "Back-off of jobs that found no room"
-        yield "  {} at first, {} at most".format(*map(go_duration, report["backoff"]))
-    if report["searchBudgets"]:
-        yield ""
-        yield "How long searches for victims may go on"
-        yield from (f"  {name} = {_durations(value)}" for name, value in report["searchBudgets"].items())
-    if report["departures"]:
-        yield ""
-        yield f"What differs from strict mode under compat {report['compat']}"
-        for line in report["departures"]:
-            yield from hanging("  - ", line, width)
+
+
+def _profiles(report: Mapping[str, Any], width: int) -> Iterator[str]:
+    first, *_ = report["profiles"]
+    yield from hanging("  ", f"{first} is shown above; it also decides for pods that name no profile of the file", width)
+    for name, differences in report["profileDifferences"].items():
+        yield from hanging(f"  {name}: ", "; ".join(differences) or f"the same as {first}", width)
 
 
 def _durations(budget: float | Mapping[str, float]) -> str:

@@ -66,7 +66,7 @@ class Admission:
             self._one_default(obj)
         elif kind.resource == POD_GROUPS:
             self._group_priority(name, obj)
-        self.quotas.admit(kind, obj, options.dry_run)
+        self.quotas.admit(kind, obj)
 
     def on_update(self, kind: Kind, obj: Manifest, old: Manifest) -> None:
         """Refuse a change that other objects forbid."""

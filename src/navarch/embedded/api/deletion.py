@@ -122,14 +122,14 @@ def begin(kind: Kind, obj: Manifest, options: DeleteOptions, now: float) -> Mani
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = timestamp(now + grace)
         metadata["deletionGracePeriodSeconds"] = grace
-        _next_generation(kind, metadata)
+        _next_generation(metadata)
     elif before is not None and grace < before:  # a second delete may only shorten the wait
         metadata["deletionTimestamp"] = timestamp(now + grace)
         metadata["deletionGracePeriodSeconds"] = grace
     return obj
 
 
-def _next_generation(kind: Kind, metadata: Manifest) -> None:
+def _next_generation(metadata: Manifest) -> None:
     if metadata.get("generation"):
         metadata["generation"] += 1
 

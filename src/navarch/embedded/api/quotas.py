@@ -40,7 +40,7 @@ class Quotas:
         self._writing = False
         store.observe(self._on_event)
 
-    def admit(self, kind: Kind, obj: Manifest, dry_run: bool) -> None:
+    def admit(self, kind: Kind, obj: Manifest) -> None:
         """403 if creating the object would exceed a quota of its namespace."""
         namespace = obj["metadata"].get("namespace") or ""
         if not kind.namespaced or not self._store.count("resourcequotas"):

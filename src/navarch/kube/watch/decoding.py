@@ -249,12 +249,12 @@ class ObjectDecoder(Generic[T]):
     def _event(self, line: bytes) -> Event[T]:
         try:
             return self._change.decode(line)
-        except msgspec.ValidationError as error:
-            return self._other(line, error)
+        except msgspec.ValidationError:
+            return self._other(line)
         except _NOT_JSON as error:
             raise BrokenStream(f"watch: expected a line of JSON: {error}; found {line[:80]!r}") from error
 
-    def _other(self, line: bytes, error: msgspec.ValidationError) -> Event[T]:
+    def _other(self, line: bytes) -> Event[T]:
         try:
             event = _RAW_EVENT.decode(line)
             if event.type == "BOOKMARK":

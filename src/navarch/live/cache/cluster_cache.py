@@ -14,6 +14,7 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
 from navarch.apis.errors import ObjectError
 from navarch.apis.operators.owners import Owners
+from navarch.apis.operators.workload import PodMaker
 from navarch.ingest.groups import ShadowGroups
 from navarch.ingest.ingest import Ingest
 from navarch.ingest.pod_reader import PodReader
@@ -86,6 +87,10 @@ class ClusterCache(AssumedObjects):
     @property
     def unreadable(self) -> UnreadablePods:
         return self._ingest.unreadable
+
+    def unattended_makers(self, before: float) -> list[PodMaker]:
+        """Our Volcano Jobs from before that moment that no controller has taken up."""
+        return self._ingest.groups.unattended_makers(before)
 
     # pods
 

@@ -1,5 +1,6 @@
 """What a leader does once a second beside its cycles: check the policy file, half-bound gangs, promises that nothing confirms, jobs
-that no cycle sees, the default queue and stale BindRequests. A check that fails does not keep the others from being made."""
+that no cycle sees, Volcano Jobs that no controller takes up, the default queue and stale BindRequests. A check that fails does not
+keep the others from being made."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from navarch.live.writers.bind_requests import NO_BINDER
 from navarch.live.writers.default_queue import make_default_queue
 from navarch.live.writers.events import pod_reference
 from navarch.live.writers.queue_status import QUEUES
+from navarch.live.writers.unattended_jobs import UnattendedJobs
 
 if TYPE_CHECKING:
     from navarch.live.scheduler import Scheduler
@@ -30,6 +32,7 @@ class PeriodicTasks:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._absent_jobs = AbsentJobs(scheduler.cache, scheduler.writers.pods, scheduler.writers.groups, scheduler.clock)
+        self._unattended_jobs = UnattendedJobs(scheduler.cache, scheduler.events)
         self._queue_task: asyncio.Task[bool] | None = None
         self._next_report = 0.0
         self._next_shard = 0.0
@@ -62,6 +65,9 @@ class PeriodicTasks:
             with contained("absent jobs"):
                 if not scheduler.rereading:
                     self._absent_jobs.report(clock())
+            with contained("unattended jobs"):
+                if not scheduler.rereading:
+                    self._unattended_jobs.report(scheduler.clock())
             with contained("default queue"):
                 self._check_default_queue()
 

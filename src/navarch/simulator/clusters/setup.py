@@ -30,6 +30,8 @@ class ClusterSetup(Struct):
     nodes: list[NodeSpec] = field(default_factory=list)
     """Nodes that are not given as manifests."""
     queues: list[QueueSpec] = field(default_factory=list)
+    pods_left_out: int = 0
+    """Pods in the manifests, once it was built. The trace has the jobs of a simulation, so it begins without them."""
 
     def build(self, settings: Settings) -> tuple[Cluster, list[NodeSpec]]:
         """A fresh cluster for one simulation."""
@@ -37,6 +39,11 @@ class ClusterSetup(Struct):
         if inventory.mistakes:
             raise ClusterError("\n".join(map(str, inventory.mistakes)))
         cluster = inventory.cluster
+        self.pods_left_out = len(cluster.tasks.rows.of)
+        for uid in list(cluster.tasks.rows.of):
+            cluster.remove_task(uid)
+        for key in list(cluster.jobs.rows.of):
+            cluster.remove_job(key)
         for node in self.nodes:
             cluster.put_node(node)
         for queue in self.queues:

@@ -51,7 +51,9 @@ function part(rows, first, columns) {
     swatch.style.setProperty("--light", COLOURS[policies.indexOf(name) % COLOURS.length]);
     swatch.style.setProperty("--dark", ON_DARK[policies.indexOf(name) % COLOURS.length]);
     const [policy, parameters] = name.split("[");
-    cell.append(swatch, policy);
+    const title = element("span", undefined, policy.length < 14 ? "whole" : "");
+    title.append(swatch, policy);
+    cell.append(title);
     if (parameters) parameters.replace(/\]$/, "").split(",").forEach((each) => cell.append(element("small", each.replaceAll(".", ".\u200b").replace("=", " = "))));
     head.append(cell);
   });
@@ -171,7 +173,7 @@ function plot(id, names, columns, options) {
       tzDate: (moment) => uPlot.tzDate(new Date(moment * 1000), "Etc/UTC"),
       scales: { x: { time: !!options.time, distr: options.log ? 3 : 1, log: 10, range: options.within }, y: { range: options.range } },
       axes: [
-        { values: options.ticks, ...(options.steps ? { incrs: options.steps } : {}), label: options.axis, size: 32, labelSize: 20, labelFont: "12px system-ui", stroke: ink, grid: { ...grid, ...sparse }, ticks: { ...grid, size: 5, ...sparse } },
+        { values: options.ticks, ...(options.steps ? { incrs: options.steps } : {}), space: options.time ? 84 : 50, label: options.axis, size: 32, labelSize: 20, labelFont: "12px system-ui", stroke: ink, grid: { ...grid, ...sparse }, ticks: { ...grid, size: 5, ...sparse } },
         { size: 58, values: (u, ticks) => ticks.map(options.show), stroke: ink, grid, ticks: { ...grid, size: 5 } },
       ],
     }, values, host);
@@ -213,9 +215,12 @@ const last = ([time, share]) => {
 const NAMES = { s: "seconds", min: "minutes", h: "hours", d: "days" };
 function distribution(name) {
   const unit = unitOf(of("jct.mean"));
-  // A logarithmic axis has no zero. It spans three powers of ten and a part: what took less is drawn at its left end.
-  const longest = Math.max(1, ...policies.flatMap((policy) => data.cdf[name][policy][0].slice(-1))) / unit.seconds;
-  const least = 10 ** Math.max(Math.floor(Math.log10(longest)) - 3, Math.ceil(Math.log10(1 / unit.seconds)));
+  // A logarithmic axis has no zero. It begins at the shortest time, at most five powers of ten below the longest: what took less is drawn
+  // at its left end.
+  const times = policies.flatMap((policy) => data.cdf[name][policy][0]).filter((value) => value >= 1).map((value) => value / unit.seconds);
+  const longest = times.reduce((a, b) => Math.max(a, b), 1 / unit.seconds);
+  const shortest = times.reduce((a, b) => Math.min(a, b), longest);
+  const least = 10 ** Math.floor(Math.log10(Math.max(shortest, longest / 1e5)));
   const scaled = ([time, share]) => [time.map((value) => Math.max(value / unit.seconds, least)), share];
   const show = (value) => `${Number(value.toPrecision(3))} ${unit.name}`;
   plot(name, policies, policies.map((policy) => last(scaled(data.cdf[name][policy]))), {
@@ -236,7 +241,7 @@ const best = policies.length === 1 ? "" : " The best figure of a row is bold.";
 document.getElementById("subtitle").textContent = `${count}, ${number(data.policies[policies[0]].jobs)} jobs${seeds}.${data.conditions.map((each) => ` ${each[0].toUpperCase()}${each.slice(1)}.`).join("")}${best}`;
 document.title = `${data.title} – Navarch simulation`;
 figures();
-const exact = (value) => String(Number(value.toPrecision(4)));
+const exact = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
 plot("course", policies, policies.map((name) => data.course[name] || [[], []]), {
   x: { label: "asked", value: (u, v) => (v === null ? "" : `${exact(v)} %`) },
   axis: "GPUs asked for, % of the cluster's",

@@ -131,12 +131,6 @@ class Basis:
         return sum(job.age is not None for job in self.jobs.values())
 
     @property
-    def is_certain(self) -> bool:
-        """Whether every draw gives the same run times."""
-        outlived = (job.basis == "expected duration" and (job.age or 0.0) >= (job.expected or 0.0) for job in self.jobs.values())
-        return not self.has_history and not self.arrivals.known and not any(outlived)
-
-    @property
     def has_history(self) -> bool:
         """Whether run times of the past count for any job."""
         return any(job.kind is not None for job in self.jobs.values())
@@ -259,18 +253,23 @@ def start_times(
     finally:
         if steps is not None:
             steps.close()
+    if made < min(FEWEST_RUNS, runs):
+        return StartTimes({}, dict.fromkeys(found, _too_few(made, clock() - begun)), made)
+    return _summed_up(found, now, basis, made, basis.told(made, in_steps=in_steps))
+
+
+def _summed_up(found: Mapping[str, Sequence[float]], now: float, basis: Basis, made: int, told: str) -> StartTimes:
+    """Start times out of those of each run. `told`: what the estimate rests on."""
     out = StartTimes({}, {}, made)
+    spread = SPREAD if basis.has_history else 1.0
     for key, times in found.items():
-        if made < min(FEWEST_RUNS, runs):
-            out.unknown[key] = _too_few(made, clock() - begun)
-            continue
-        found_quantiles = quantiles([time - now for time in times])
-        if found_quantiles is not None:
-            spread, middle = SPREAD if basis.has_history else 1.0, found_quantiles[1]
-            early, _, p90, p95 = (now + max(middle + spread * (wait - middle), 0.0) for wait in found_quantiles)
-            out.known[key] = StartTime(early, now + middle, p90, p95, basis.told(made, in_steps=in_steps))
-        else:
+        waits = quantiles([time - now for time in times])
+        if waits is None:
             out.unknown[key] = _why(basis, sum(map(math.isfinite, times)), made)
+            continue
+        middle = waits[1]
+        early, _, p90, p95 = (now + max(middle + spread * (wait - middle), 0.0) for wait in waits)
+        out.known[key] = StartTime(early, now + middle, p90, p95, told)
     return out
 
 

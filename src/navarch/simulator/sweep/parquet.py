@@ -33,7 +33,7 @@ def write_table(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Put all runs into the file."""
     pyarrow, parquet = _library()
     flat = [{**dict(flattened(row)), "row": json.dumps(row, sort_keys=True)} for row in rows]
-    names = list(dict.fromkeys(name for row in flat for name in row))
+    names = sorted(dict.fromkeys(name for row in flat for name in row), key=_place)
     table = pyarrow.table({name: [row.get(name) for row in flat] for name in names})
     beside = path.with_name(f".{path.name}.new")
     try:
@@ -41,6 +41,13 @@ def write_table(path: Path, rows: Iterable[dict[str, Any]]) -> None:
         beside.replace(path)
     except OSError as error:
         raise SweepError(f"results {path}: expected a file that can be written, but: {error.strerror or error}") from None
+
+
+def _place(name: str) -> tuple[int, str]:
+    """What was run comes first, then figures."""
+    first = ("policy", "parameters", "seed")
+    group = name.partition(".")[0]
+    return (first.index(group) if group in first else len(first)), name
 
 
 def flattened(row: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:

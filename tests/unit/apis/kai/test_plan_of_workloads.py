@@ -71,3 +71,16 @@ def test_pods_of_an_owner_of_unknown_kind_start_alone(tmp_path: Path) -> None:
     bound, jobs = planned(tmp_path, *pods)
     assert bound == ["default/llm-worker-0", "default/llm-worker-1"]
     assert jobs["default/llm"]["minMember"] == 1
+
+
+def test_a_pod_that_the_pod_grouper_is_to_skip_waits_until_it_names_a_group(tmp_path: Path) -> None:
+    left, named = worker("train", 0), worker("train", 1)
+    for pod in (left, named):
+        pod["metadata"]["annotations"] = {"kai.scheduler/skip-podgrouper": "true"}
+    named["metadata"]["annotations"]["pod-group-name"] = "made-elsewhere"
+    spec = {"minMember": 1, "queue": "team"}
+    group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"name": "made-elsewhere"}, "spec": spec}
+    bound, jobs = planned(tmp_path, left, named, group)
+    assert bound == ["default/train-worker-1"]
+    (reason,) = jobs["default/train-worker-0"]["reasons"]
+    assert reason["message"] == "kai.scheduler/skip-podgrouper keeps a group from being made for it, and it names no PodGroup"

@@ -25,10 +25,11 @@ import numpy as np
 
 from navarch.actions.kai.solver.scenario_trial import leaves_nothing
 from navarch.actions.kai.solver.victim_queue import Batch
+from navarch.actions.kai.solver.victim_sequence import Stretch
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.session import Session
-from navarch.model.resources import IntArray
+from navarch.model.resources import BoolArray, IntArray
 
 _MANY = 1 << 40
 _FEW = 8
@@ -104,19 +105,35 @@ class ClassDemand:
 
     # all nodes
 
-    def with_more(self, more: IntArray) -> IntArray:
-        """The free amounts on every node plus `more`."""
+    def enough_after(self, stretch: Stretch, no_less: BoolArray) -> BoolArray:
+        """After which batches of a stretch as many fit as are wanted. `no_less`: tasks of the stretch that count as wanted too."""
+        now = self._current()
+
+        def fits(node: IntArray, freed: IntArray) -> IntArray:
+            out: IntArray = (np.maximum(now[:, node] + freed, 0) // self._need).min(axis=0, initial=_MANY) * self.usable[node]
+            return out
+
+        total = self.total + stretch.totals(fits, stretch.columns.freed[self.dims], self.counts)
+        if not self.all_return:
+            return total >= self.wanted
+        back = np.cumsum(np.bincount(stretch.columns.place, weights=no_less, minlength=len(stretch)))
+        found: BoolArray = total >= self.wanted + back
+        return found
+
+    def add_all(self, node: IntArray, freed: IntArray) -> None:
+        """The nodes have so much more from now on. `freed`: (resources, nodes); nodes may repeat."""
+        now = self._current()
+        for i, dim in enumerate(self.dims):
+            np.add.at(now[i], node, freed[dim])
+        self.counts = self.most(now)
+        self.total = int(self.counts.sum())
+
+    def _current(self) -> IntArray:
+        """The free amounts on every node, updated."""
         for node, room in self._room.items():
             self._now[:, node] = room
         self._room.clear()
-        out: IntArray = self._now + more[self.dims]
-        return out
-
-    def settle(self, now: IntArray) -> None:
-        """Set the free amounts."""
-        self._now = now
-        self.counts = self.most(now)
-        self.total = int(self.counts.sum())
+        return self._now
 
 
 class ResourceBound:
@@ -169,30 +186,31 @@ class ResourceBound:
             if kind.all_return and kind.within(shape, request):
                 kind.wanted += 1
 
-    def add_unless_enough(self, batches: Sequence[Batch]) -> bool:
-        """Add all of these if even then the tasks could not fit, else none. Returns whether they were added."""
-        if self.traces or not self.kinds or not leaves_nothing(self.session, batches):
-            return False
-        table = self._table(batches)
-        after = [kind.with_more(table) for kind in self.kinds]
-        again = [self._returning(kind, batches) for kind in self.kinds]
-        if all(int(kind.most(now).sum()) >= kind.wanted + back for kind, now, back in zip(self.kinds, after, again, strict=True)):
-            return False
-        for kind, now, back in zip(self.kinds, after, again, strict=True):
-            kind.settle(now)
-            kind.wanted += back
-        return True
+    def enough_after(self, stretch: Stretch) -> BoolArray:
+        """After which batches of a stretch the tasks may fit. Equal to `add` of one batch after the other and `admits` after each."""
+        out: BoolArray = np.ones(len(stretch), dtype=bool)
+        if not self.traces:
+            for kind in self.kinds:
+                out &= kind.enough_after(stretch, self._asks_no_less(kind, stretch))
+            out |= stretch.leaves_traces
+        return out
 
-    def add_all(self, batches: Sequence[Batch]) -> None:
-        """`add` of each, in one step where there are many."""
-        if len(batches) < _FEW or self._any_shared:
-            for batch in batches:
-                self.add(batch)
-            return
-        table = self._table(batches)
+    def add_stretch(self, stretch: Stretch) -> None:
+        """`add` of each batch."""
+        columns = stretch.columns
         for kind in self.kinds:
-            kind.settle(kind.with_more(table))
-            kind.wanted += self._returning(kind, batches)
+            kind.add_all(columns.node, columns.freed)
+            kind.wanted += int(self._asks_no_less(kind, stretch).sum())
+        self.traces = self.traces or bool(stretch.leaves_traces[-1])
+
+    def _asks_no_less(self, kind: ClassDemand, stretch: Stretch) -> BoolArray:
+        """Tasks of a stretch that are placed again and ask for at least as much as the class."""
+        tasks = stretch.columns.task
+        if not kind.all_return:
+            return np.zeros(len(tasks), dtype=bool)
+        asked = self.session.snapshot.shape_request[kind.dims][:, self.session.shape[tasks]]
+        found: BoolArray = np.logical_and.reduce(asked >= np.array(kind.need)[:, None], axis=0)
+        return found
 
     def remove(self, batch: Batch) -> None:
         """Undo `add`."""
@@ -241,22 +259,6 @@ class ResourceBound:
                 known = freed.get(node)
                 freed[node] = amounts if known is None else tuple(map(add, known, amounts))
         return freed
-
-    def _table(self, batches: Iterable[Batch]) -> IntArray:
-        """The same as a table over all nodes."""
-        session = self.session
-        out: IntArray = np.zeros((len(session.slack), len(session.nodes)), dtype=np.int64)
-        if self._shared:
-            for node, amounts in self._more(batches).items():
-                out[:, node] = amounts
-            return out
-        rows = np.array([task for batch in batches for task in batch.tasks], dtype=np.intp)
-        rows = rows[self._node[rows] >= 0]
-        nodes = self._node[rows]
-        for dim, amounts in enumerate(session.snapshot.shape_request[:, session.shape[rows]]):
-            if amounts.any():
-                np.add.at(out[dim], nodes, amounts)
-        return out
 
     def request(self, task: int) -> tuple[int, ...]:
         number = int(self.session.shape[task])

@@ -29,7 +29,8 @@ from navarch.actions.kai.solver.resource_bound import ResourceBound
 from navarch.actions.kai.solver.scenario_trial import ProvenScenario, ScenarioTrial, with_nodes
 from navarch.actions.kai.solver.scenarios import GENERATORS, NODE_BY_NODE, Probe
 from navarch.actions.kai.solver.search_budget import JobBudget
-from navarch.actions.kai.solver.victim_queue import VictimPool, Victims, VictimSequence, batches, without_repeats
+from navarch.actions.kai.solver.victim_queue import VictimPool, Victims, batches, without_repeats
+from navarch.actions.kai.solver.victim_sequence import VictimSequence, stretches
 from navarch.engine.gangs.partial_job import PartialJob
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import ScenarioGenerator
@@ -155,7 +156,8 @@ class ScenarioSearch:
         domains = DomainCapacity(session, part.tree)
         probe = Probe(session, tasks, nodes, recorded, bound, domains, exhaustive=self.exhaustive, spend=self._spend)
         asked = self.exhaustive
-        ordered = batches(session, self.pool, settled) if self.exhaustive else self.ordered.without(recorded)
+        every = stretches(session, batches(session, self.pool, settled), size=1) if self.exhaustive else None
+        ordered = self.ordered.without(recorded) if every is None else every
         for chosen in GENERATORS[generator](probe, ordered):
             self._spend(1)
             key = (len(tasks), named, _named(chosen))

@@ -67,14 +67,14 @@ class ScenarioTrial:
         statement = session.statement(trial=True)
         used = job.tree.used
         came_from: dict[int, int] = {}
-        node, key, action = session.node, job.key, session.action
+        node, key, action, holds_node = session.node, job.key, session.action, session.semantics.victims_hold_ports
         for batch in victims:
             for task in batch.tasks:
                 if task in came_from:
                     statement.evict_again(task)
                     continue
                 came_from[task] = int(node[task])
-                statement.evict(task, for_=key, reason=action)
+                statement.evict(task, for_=key, reason=action, holds_node=holds_node)
         evicted = set(came_from)
         nodes = with_nodes(feasible, came_from.values())
         if not self._place_all(statement, job, nodes, victims, evicted):

@@ -1,18 +1,18 @@
 """Scenario generators: two ways to form scenarios from the order of victims.
 
 Both take batch after batch in order. After each batch, three quick tests check whether all victims so far could be enough; if
-not, no scenario is formed yet. Node by node: all batches of the jobs on a node of the newest victim. Several nodes: as many of
-the victims' nodes as are needed, those with the least free resources first, then more and more of them; the victims are named node by
+not, no scenario is formed yet. Node by node: all batches of the jobs on a node of the newest victim. Several nodes: as many of the
+victims' nodes as are needed, those with the least free resources first, then more and more of them; the victims are named node by
 node.
 
 Scenarios that resource sums prove to fail (`resource_bound`) are skipped. Further victims only add free resources, so if all
-victims so far together are not enough, no subset of them is.
+victims so far together are not enough, no subset of them is. Sums over the columns of a stretch of batches tell at once after which
+of them the victims could be enough; the tests are made only there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from navarch.actions.kai.solver.domain_capacity import DomainCapacity
 from navarch.actions.kai.solver.resource_bound import ResourceBound
 from navarch.actions.kai.solver.scenario_trial import trials_leave_traces
 from navarch.actions.kai.solver.victim_queue import Batch, Victims, without_repeats
+from navarch.actions.kai.solver.victim_sequence import Stretch
 from navarch.engine.job import Job
 from navarch.engine.placement.static_cache import static_mask
 from navarch.engine.session import Session
-from navarch.model.resources import BoolArray, FloatArray
+from navarch.model.resources import BoolArray, FloatArray, IntArray
 
-_FIRST, _STRETCH = 16, 128
-"""Batches that are looked at together at first, and at most."""
+_ROUNDING = 1e-9
+"""Sums of parts of GPUs in another order may differ by less. Where GPUs are shared, `suffice` counts exactly."""
 
 
 class Probe:
@@ -66,7 +67,8 @@ class Probe:
         kinds = {session.class_of(task).number: task for task in tasks}
         self.demands = [mask for task in kinds.values() if (mask := _demanded(session, task)) is not None]
         self.gpus_each = 0
-        """GPUs of every task, if all want the same whole number."""
+        """GPUs of every task, if all want the same whole number. Then they fit if and only if the nodes together have as many slots
+        of that size, because first fit fills node after node."""
         if self.wanted and self.wanted[0] == self.wanted[-1] > 0 and self.wanted[0].is_integer() and not exhaustive:
             self.gpus_each = int(self.wanted[0])
 
@@ -94,11 +96,19 @@ class Probe:
             known = self._gpus[shape, memory] = session.devices.gpus_of(session.class_of(task), memory)
         return known
 
+    def recorded_may_suffice(self) -> bool:
+        """Whether the recorded victims alone could be enough."""
+        return bool(self.recorded) and self.could_fit(self.free, np.zeros(len(self.free), dtype=bool)) and self.bound.admits()
+
+    def nodes_match(self, victims: BoolArray) -> bool:
+        """Whether each node selector matches a usable node, or one with victims."""
+        here = self.feasible | victims
+        return all((mask & here).any() for mask in self.demands)
+
     def could_fit(self, free: FloatArray, victims: BoolArray) -> bool:
         """Whether the GPUs of the tasks fit the nodes and required domains after the evictions, and each node selector matches a
         usable node."""
-        here = self.feasible | victims
-        if not all((mask & here).any() for mask in self.demands) or not self.domains.could_hold(free):
+        if not self.nodes_match(victims) or not self.domains.could_hold(free):
             return False
         if not self.counts_gpus:
             return True
@@ -117,163 +127,112 @@ class Probe:
 
 
 class TakenVictims:
-    """The victims taken so far. Derived figures are updated when they are read."""
+    """The victims taken so far."""
 
     def __init__(self, probe: Probe) -> None:
         self.probe = probe
         self.session = probe.session
         self.batches: Victims = []
         self.room = probe.bound.copy()
-        self._free = probe.free.copy()
-        self._on_nodes: BoolArray = np.zeros(len(probe.free), dtype=bool)
-        self._appeared: dict[int, int] = {}
-        self._counted_batches = 0
-        """How many batches these know of."""
+        """With the stretches that were taken whole."""
+        self.free: FloatArray = probe.free.copy()
+        """Free GPUs of every node, with those of the victims."""
+        self.on_nodes: BoolArray = np.zeros(len(probe.free), dtype=bool)
+        self.appeared: list[int] = []
+        """The nodes with victims, in the order in which they got the first one."""
+        self._columns: list[tuple[IntArray, IntArray]] = []
+        """For the tasks of the victims: the place of the batch, and the node."""
         self._of_job: dict[int, Victims] = {}
-        self._jobs_on: dict[int, dict[int, None]] = {}
         self._indexed_batches = 0
-        """How many batches these know of."""
+        """How many batches `_of_job` knows of."""
         for batch in probe.recorded:
             self._of_job.setdefault(batch.job.row, []).append(batch)
         self._demanded = False
-        self._slots = self._count_slots()
 
-    def add(self, batch: Batch) -> None:
-        self.batches.append(batch)
-        self.room.add(batch)
-
-    def add_unless_enough(self, stretch: Victims) -> bool:
-        """Take all of these if even then no scenario could hold, else none. Returns whether they were taken."""
-        taken = self.room.add_unless_enough(stretch)
-        if taken:
-            self.batches += stretch
-        return taken
-
-    def add_too_few(self, stretch: Victims, start: int) -> int:
-        """Take the batches from `start` on with which the nodes still have too few slots. Returns how many were taken.
-
-        Only slots are looked at, in plain numbers: most states of a long stretch fail by them alone."""
+    def may_be_enough(self, stretch: Stretch) -> BoolArray:
+        """After which batches of the next stretch, by sums, the victims could be enough. See `Probe.gpus_each` for the slots."""
         probe, gpus_each = self.probe, self.probe.gpus_each
-        if not gpus_each or not probe.counts_gpus:
-            return 0
-        self._update_free()
-        slots, wanted, node_of, free = self._slots, len(probe.wanted), self.session.node, dict[int, float]()
-        if slots >= wanted:
-            return 0
-        end = start
-        for batch in stretch[start:]:
-            for task in batch.tasks:
-                node = int(node_of[task])
-                if node < 0:
-                    continue
-                before = free.get(node)
-                if before is None:
-                    before = float(self._free[node])
-                after = free[node] = before + probe.gpus_held(task, node)
-                slots += int(max(after, 0.0) // gpus_each) - int(max(before, 0.0) // gpus_each)
-            if slots >= wanted:
-                break
-            end += 1
-        if end > start:
-            self.batches += stretch[start:end]
-            self.room.add_all(stretch[start:end])
-        return end - start
+        out = self.room.enough_after(stretch)
+        if gpus_each and probe.counts_gpus:
 
-    # what is made of them
+            def fits(node: IntArray, freed: FloatArray) -> IntArray:
+                return _slots(self.free[node] + freed[0] + _ROUNDING, gpus_each)
 
-    @property
-    def free(self) -> FloatArray:
-        self._update_free()
-        return self._free
+            slots = _slots(self.free + _ROUNDING, gpus_each)
+            out &= int(slots.sum()) + stretch.totals(fits, stretch.columns.gpus[None], slots) >= len(probe.wanted)
+        return out
 
-    @property
-    def on_nodes(self) -> BoolArray:
-        self._update_free()
-        return self._on_nodes
+    def take(self, stretch: Stretch, first: int, end: int) -> None:
+        """Take the batches of a stretch from `first` up to `end`."""
+        self.probe.spend(end - first)
+        columns = stretch.columns
+        here = slice(*np.searchsorted(columns.place, (first, end)).tolist())
+        nodes = columns.node[here]
+        self._columns.append((columns.place[here] + (len(self.batches) - first), nodes))
+        self.batches += stretch.batches[first:end]
+        np.add.at(self.free, nodes, columns.gpus[here])
+        fresh = nodes[~self.on_nodes[nodes]]
+        if len(fresh):
+            self.appeared += dict.fromkeys(fresh.tolist())
+            self.on_nodes[fresh] = True
 
-    @property
-    def appeared(self) -> dict[int, int]:
-        """Node -> how many other nodes had victims before it."""
-        self._update_free()
-        return self._appeared
+    def columns(self) -> tuple[IntArray, IntArray]:
+        """For the tasks of the victims: the place of the batch, and the node."""
+        if len(self._columns) > 1:
+            self._columns = [(np.concatenate([p for p, _ in self._columns]), np.concatenate([n for _, n in self._columns]))]
+        return self._columns[0]
 
-    def _update_free(self) -> None:
-        new = self.batches[self._counted_batches :]
-        if not new:
-            return
-        self._counted_batches = len(self.batches)
-        probe, gpus_each = self.probe, self.probe.gpus_each
-        one_by_one = len(new) == 1
-        node_of = self.session.node
-        for batch in new:
-            for task in batch.tasks:
-                node = int(node_of[task])
-                if node < 0:
-                    continue
-                before = float(self._free[node])
-                after = self._free[node] = before + probe.gpus_held(task, node)
-                if one_by_one and gpus_each:
-                    self._slots += int(max(after, 0.0) // gpus_each) - int(max(before, 0.0) // gpus_each)
-                self._on_nodes[node] = True
-                self._appeared.setdefault(node, len(self._appeared))
-        if not one_by_one:
-            self._slots = self._count_slots()
-
-    def _count_slots(self) -> int:
-        gpus_each = self.probe.gpus_each
-        return int((np.maximum(self._free, 0) // gpus_each).sum()) if gpus_each else 0
+    def on_any(self, chosen: IntArray) -> Victims:
+        """The batches with a task on one of these nodes, node by node."""
+        place, node = self.columns()
+        number: IntArray = np.full(len(self.free), len(chosen), dtype=np.int64)
+        number[chosen] = np.arange(len(chosen))
+        first: IntArray = np.full(len(self.batches), len(chosen), dtype=np.int64)
+        np.minimum.at(first, place, number[node])
+        order = np.argsort(first, kind="stable")
+        return [self.batches[each] for each in order[: int((first < len(chosen)).sum())].tolist()]
 
     def of_jobs_on(self, node: int) -> Victims:
         """All batches of the jobs that have a batch on the node."""
         for batch in self.batches[self._indexed_batches :]:
             self._of_job.setdefault(batch.job.row, []).append(batch)
-            for task in batch.tasks:
-                here = int(self.session.node[task])
-                if here >= 0:
-                    self._jobs_on.setdefault(here, {})[batch.job.row] = None
         self._indexed_batches = len(self.batches)
-        found = (self._of_job[row] for row in self._jobs_on.get(node, ()))
+        place, nodes = self.columns()
+        rows = dict.fromkeys(self.batches[each].job.row for each in place[nodes == node].tolist())
+        found = (self._of_job[row] for row in rows)
         return [Batch(of_job[0].job, tuple(task for batch in of_job for task in batch.tasks)) for of_job in found]
 
-    def may_suffice(self) -> bool:
-        """The tests of `Probe.could_fit`, updated incrementally, and the resource bound.
-
-        Tasks that all want the same whole number of GPUs fit if and only if the nodes together have that many slots, because first
-        fit then fills node after node."""
+    def suffice(self) -> bool:
+        """The tests of `Probe.could_fit`. Where slots decide about GPUs, `may_be_enough` has counted them."""
         probe = self.probe
-        self._update_free()
-        if not probe.gpus_each or not probe.counts_gpus:
-            fits = probe.could_fit(self.free, self.on_nodes)
-        else:
-            if not self._demanded:
-                here = probe.feasible | self.on_nodes
-                self._demanded = all((mask & here).any() for mask in probe.demands)
-            fits = self._demanded and self._slots >= len(probe.wanted) and probe.domains.could_hold(self._free)
-        return fits and self.room.admits()
+        assert self.session.devices is not None
+        if not probe.gpus_each or not probe.counts_gpus or self.session.devices.any_shared:
+            return probe.could_fit(self.free, self.on_nodes)
+        self._demanded = self._demanded or probe.nodes_match(self.on_nodes)
+        return self._demanded and probe.domains.could_hold(self.free)
 
 
-def _states(probe: Probe, taken: TakenVictims, ordered: Iterator[Batch]) -> Iterator[Batch]:
-    """The newest batch of every state that may suffice. Victims only add free resources: if a whole stretch of batches is not
-    enough, no state in it is. Stretches grow while they are taken whole."""
-    size, hope = _FIRST, False
-    while stretch := list(islice(ordered, size)):
-        probe.spend(len(stretch))
-        if not hope and taken.add_unless_enough(stretch):
-            size = min(2 * size, _STRETCH)
-            continue
-        hope, size, place = True, 8, 0
-        while place < len(stretch):
-            place += taken.add_too_few(stretch, place)
-            if place < len(stretch):
-                taken.add(stretch[place])
-                place += 1
-                if taken.may_suffice():
-                    yield stretch[place - 1]
+def _slots(free: FloatArray, gpus_each: int) -> IntArray:
+    out: IntArray = (np.maximum(free, 0.0) // gpus_each).astype(np.int64)
+    return out
 
 
-def node_by_node(probe: Probe, ordered: Iterator[Batch]) -> Iterator[Victims]:
+def _states(probe: Probe, taken: TakenVictims, ordered: Iterator[Stretch]) -> Iterator[Batch]:
+    """The newest batch of every state that may suffice."""
+    for stretch in ordered:
+        done = 0
+        for place in np.flatnonzero(taken.may_be_enough(stretch)).tolist():
+            taken.take(stretch, done, place + 1)
+            done = place + 1
+            if taken.suffice():
+                yield stretch.batches[place]
+        taken.take(stretch, done, len(stretch))
+        taken.room.add_stretch(stretch)
+
+
+def node_by_node(probe: Probe, ordered: Iterator[Stretch]) -> Iterator[Victims]:
     taken = TakenVictims(probe)
-    if probe.recorded and taken.may_suffice():
+    if probe.recorded_may_suffice():
         yield []
     for batch in _states(probe, taken, ordered):
         tried: set[frozenset[int]] = set()
@@ -285,23 +244,22 @@ def node_by_node(probe: Probe, ordered: Iterator[Batch]) -> Iterator[Victims]:
                 yield chosen
 
 
-def several_nodes(probe: Probe, ordered: Iterator[Batch]) -> Iterator[Victims]:
+def several_nodes(probe: Probe, ordered: Iterator[Stretch]) -> Iterator[Victims]:
     taken = TakenVictims(probe)
-    if probe.recorded and taken.may_suffice():
+    if probe.recorded_may_suffice():
         yield []
     smallest, total = min(probe.wanted, default=0.0), sum(probe.wanted)
     for _ in _states(probe, taken, ordered):
         traces = probe.traces()
-        appeared, free = taken.appeared, (taken.free + traces).tolist()
+        free = taken.free + traces
         baseline = float((probe.free + traces)[probe.feasible & ~taken.on_nodes].sum())
         need = max(0.0, total - baseline)
-        nodes = [node for node in appeared if smallest <= 0 or free[node] >= smallest]
-        nodes.sort(key=lambda node: (free[node], appeared[node]))
-        where = [[int(probe.session.node[t]) for t in b.tasks] for b in taken.batches]
-        for size in _sizes([free[node] for node in nodes], need):
-            place = {node: i for i, node in enumerate(nodes[:size])}
-            first = [min((place[node] for node in at if node in place), default=-1) for at in where]
-            yield [taken.batches[i] for i in sorted(range(len(first)), key=first.__getitem__) if first[i] >= 0]
+        nodes = np.array(taken.appeared, dtype=np.intp)
+        if smallest > 0:
+            nodes = nodes[free[nodes] >= smallest]
+        nodes = nodes[np.argsort(free[nodes], kind="stable")]
+        for size in _sizes(free[nodes].tolist(), need):
+            yield taken.on_any(nodes[:size])
 
 
 def _sizes(capacities: Sequence[float], need: float) -> Iterator[int]:

@@ -2,11 +2,6 @@
 
 An elastic job gives one surplus task at a time and returns to the pool with the rest; at last its minimum is one batch. Batches
 that a search has already chosen (`recorded`) are left out.
-
-A search iterates over the order many times from the start. `VictimSequence` keeps the batches that were popped and returns them
-again. The order without recorded batches equals the full order minus these, as long as each recorded batch is everything that
-its job holds: such a job is popped once in either case and its queue has the same weight, so later pops compare the same values.
-If only a part of an elastic job is recorded, the job is popped less often, so the order is computed again.
 """
 
 from __future__ import annotations
@@ -68,44 +63,6 @@ def without_repeats(victims: Sequence[Batch]) -> Victims:
             out.append(Batch(batch.job, fresh))
         seen.update(batch.tasks)
     return out
-
-
-class VictimSequence:
-    """The order of victims at the time of creation, popped only as far as needed."""
-
-    def __init__(self, session: Session, pool: VictimPool) -> None:
-        self.session, self.pool = session, pool
-        self._known: Victims = []
-        self._rest = batches(session, pool, unlimited=True)
-        jobs = sum(len(entries) for entries in pool.sorted_jobs.queues.values())
-        self._limit = None if pool.limit is None or pool.limit >= jobs else pool.limit
-
-    def without(self, recorded: Sequence[Batch]) -> Iterator[Batch]:
-        """The batches in order without the recorded ones. Equal to popping all again."""
-        settled = frozenset(task for batch in recorded for task in batch.tasks)
-        if any(len(next_to_evict(self.session, batch.job.tree)) < len(batch.job.tree.active) for batch in recorded):
-            return batches(self.session, self.pool, settled)
-        return self._skipping(settled, self._limit)
-
-    def _skipping(self, settled: Collection[int], limit: int | None) -> Iterator[Batch]:
-        known, seen, place = self._known, set[int](), 0
-        while True:
-            if place == len(known):
-                batch = next(self._rest, None)
-                if batch is None:
-                    return
-                known.append(batch)
-            batch = known[place]
-            place += 1
-            if batch.tasks[0] in settled:
-                continue
-            if limit is not None:
-                row = batch.job.row
-                if row not in seen:
-                    if len(seen) == limit:
-                        continue
-                    seen.add(row)
-            yield batch
 
 
 def batches(session: Session, pool: VictimPool, recorded: Collection[int] = (), *, unlimited: bool = False) -> Iterator[Batch]:

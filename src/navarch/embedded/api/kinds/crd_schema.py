@@ -42,7 +42,7 @@ class CustomSchema:
     def prune(self, value: Manifest) -> tuple[Manifest, list[str]]:
         """A copy without fields that the schema does not name, and the paths of those."""
         dropped: list[str] = []
-        pruned: Manifest = _prune(value, self.schema, "", dropped, root=True)
+        pruned: Manifest = _prune(value, self.schema, "", dropped)
         return pruned, dropped
 
     def default(self, obj: Manifest) -> None:
@@ -86,7 +86,7 @@ def shape_of_schema(schema: Manifest) -> Shape:
     return Shape("any")
 
 
-def _prune(value: Any, schema: Manifest, path: str, dropped: list[str], root: bool = False) -> Any:
+def _prune(value: Any, schema: Manifest, path: str, dropped: list[str]) -> Any:
     if isinstance(value, dict):
         properties = schema.get("properties") or {}
         values = schema.get("additionalProperties")

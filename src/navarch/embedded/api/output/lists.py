@@ -184,7 +184,7 @@ async def read_page(store: Store, kind: Kind, namespace: str, options: ListOptio
         try:
             found = collection.at(start, namespace, after)
         except ApiError as error:
-            raise _stale(error, options, store, after) from None
+            raise _stale(error, options, after) from None
     else:
         found = collection.walk(namespace, after)
     chosen = found if matches is None else (record for record in found if matches(record))
@@ -199,7 +199,7 @@ async def read_page(store: Store, kind: Kind, namespace: str, options: ListOptio
     return Page(records, revision, _token(revision, records[-1].key), remaining)
 
 
-def _stale(error: ApiError, options: ListOptions, store: Store, after: str) -> ApiError:
+def _stale(error: ApiError, options: ListOptions, after: str) -> ApiError:
     if not options.token:
         return expired(error.message)
     stale = expired(EXPIRED_TOKEN)

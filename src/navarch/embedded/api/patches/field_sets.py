@@ -223,12 +223,12 @@ def without(value: Any, shape: Shape, fields: Tree | None) -> Any:
         kept = [without(item, deeper, fields.get(element_of(item, shape))) for item in value]
         out = [each for each in kept if each is not ABSENT]
         if shape.list_type == "map":
-            out = [each for each in out if set(each) - set(shape.list_keys) or not _only_keys_left(each, value, shape)]
+            out = [each for each in out if set(each) - set(shape.list_keys) or not _only_keys_left(each, value)]
     if not out and value:
         return ABSENT
     return ABSENT if is_member(fields) and not out else out
 
 
-def _only_keys_left(item: Any, before: list[Any], shape: Shape) -> bool:
+def _only_keys_left(item: Any, before: list[Any]) -> bool:
     """Whether an item lost everything but its keys."""
     return not any(item == each for each in before)

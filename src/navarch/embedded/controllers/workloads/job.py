@@ -78,9 +78,9 @@ class Jobs(Controller):
         if self._ended(owner, count, status):
             self._backoff.pop(owner.uid, None)
         elif owner.obj["spec"].get("suspend"):
-            self._suspend(owner, count, status)
+            self._suspend(count, status)
         else:
-            self._resume(owner, status)
+            self._resume(status)
             try:
                 self._fill(owner, count)
             except ApiError as error:
@@ -204,12 +204,12 @@ class Jobs(Controller):
         count.leaving += count.active
         count.active = []
 
-    def _suspend(self, owner: Record, count: Count, status: Manifest) -> None:
+    def _suspend(self, count: Count, status: Manifest) -> None:
         self._remove_all(count)
         status["conditions"] = condition(status, "Suspended", "True", "JobSuspended", "Job suspended", self.now)
         status.pop("startTime", None)
 
-    def _resume(self, owner: Record, status: Manifest) -> None:
+    def _resume(self, status: Manifest) -> None:
         if any(each["type"] == "Suspended" and each["status"] == "True" for each in status.get("conditions") or ()):
             status["conditions"] = condition(status, "Suspended", "False", "JobResumed", "Job resumed", self.now)
         status.setdefault("startTime", self.now)

@@ -56,7 +56,7 @@ class VolcanoJobs(Controller):
         phase = str(state.get("phase") or "Pending")
         retries = int((owner.obj.get("status") or {}).get("retryCount", 0))
         if phase in OVER:
-            self._finish(owner, pods.values(), phase)
+            self._finish(owner, pods.values())
             phase_now, why = phase, str(state.get("reason") or "")
         elif phase in LEAVING:
             phase_now, why = self._leave(phase, pods.values()), str(state.get("reason") or "")
@@ -91,7 +91,7 @@ class VolcanoJobs(Controller):
             self.remove(pod)
         return phase if left else LEAVING[phase]
 
-    def _finish(self, owner: Record, pods: Iterable[Child], phase: str) -> None:
+    def _finish(self, owner: Record, pods: Iterable[Child]) -> None:
         for pod in pods:
             if pod.is_active:
                 self.remove(pod)

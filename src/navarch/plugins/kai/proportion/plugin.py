@@ -363,6 +363,8 @@ class KaiProportion(Plugin):
 
     def _held_by(self, job: Job) -> Floats:
         node, active = self.session.node, job.tree.active
+        if len(active) == 1:  # most victims
+            return self.amounts.placed(active[0], int(node[active[0]]))
         total: Floats = np.sum([self.amounts.placed(task, int(node[task])) for task in active], axis=0)
         return total
 

@@ -129,11 +129,20 @@ class PlacedPods:
 
     def imagined(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
         """Moves of a trial look the same as real ones from here."""
-        self.where[list(tasks)] = nodes if step > 0 else -1
+        self.where[list(tasks)] = nodes if step > 0 else self._place_kept(tasks)
         if self._journals:
             self.moved_in_trial.append((task, tasks, nodes, step))
         for listener in self._listeners:
             listener(task, tasks, nodes, step)
+
+
+    def _place_kept(self, tasks: Sequence[int]) -> RowArray | int:
+        """Where tasks stand once a placement is undone: a victim that was promised another node is still on its own."""
+        if not self.session.semantics.victims_hold_ports:
+            return -1
+        rows = list(tasks)
+        kept: RowArray = np.where(ON_NODE[self.session.status[rows]], self.session.node[rows], -1)
+        return kept
 
 
 def placed_pods(session: Session) -> PlacedPods:

@@ -162,13 +162,15 @@ function over(names, columns) {
   return names.map((name) => ({ name, times: columns(name)[0], values: columns(name)[1] }));
 }
 
-// How many percent of the jobs took no longer, for a logarithmic axis. It has no zero and spans three powers of ten and a part: what took
-// less is drawn at its left end. Of several shares at one time the last counts.
+// How many percent of the jobs took no longer, for a logarithmic axis. It has no zero and begins at the shortest time, at most five powers
+// of ten below the longest: what took less is drawn at its left end. Of several shares at one time the last counts.
 function distribution(report, figure) {
   const columns = report.cdf[figure];
   const unit = unitOf(report.order.map((name) => at(report.policies[name], "jct.mean")));
-  const longest = Math.max(1, ...report.order.flatMap((name) => columns[name][0].slice(-1))) / unit.seconds;
-  const least = 10 ** Math.max(Math.floor(Math.log10(longest)) - 3, Math.ceil(Math.log10(1 / unit.seconds)));
+  const times = report.order.flatMap((name) => columns[name][0]).filter((time) => time >= 1).map((time) => time / unit.seconds);
+  const longest = times.reduce((a, b) => Math.max(a, b), 1 / unit.seconds);
+  const shortest = times.reduce((a, b) => Math.min(a, b), longest);
+  const least = 10 ** Math.floor(Math.log10(Math.max(shortest, longest / 1e5)));
   const shared = ([times, shares]) => {
     const found = new Map();
     times.forEach((time, i) => found.set(Math.max(time / unit.seconds, least), shares[i]));

@@ -1,0 +1,42 @@
+"""Tells Volcano Jobs that no controller takes them up.
+
+The scheduler does not make the pods of a Job: Volcano's controller does. Where it does not run, a Job stays without status, group and
+pods, and no cycle sees it. Such a Job gets a Warning event, and the log one line.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.writers.events import Events, Regarding
+
+log = logging.getLogger(__name__)
+
+PATIENCE: Final = 60.0
+"""Seconds that a controller may take."""
+NOTE: Final = (
+    "no controller has taken up this Job: Volcano's controller makes its pods, and the scheduler does not. "
+    "Is volcano-controllers running?"
+)
+_API_VERSION: Final = "batch.volcano.sh/v1alpha1"
+
+
+class UnattendedJobs:
+    def __init__(self, cache: ClusterCache, events: Events) -> None:
+        self._cache = cache
+        self._events = events
+        self._told: frozenset[str] = frozenset()
+        """UIDs of the Jobs that were told."""
+
+    def report(self, now: float) -> None:
+        """`now`: seconds since the epoch."""
+        found = self._cache.unattended_makers(now - PATIENCE)
+        fresh = [maker for maker in found if maker.uid not in self._told]
+        for maker in fresh:
+            about = Regarding("Job", maker.namespace, maker.name, maker.uid, _API_VERSION)
+            self._events.emit(about, "Warning", "NoController", "Scheduling", NOTE)
+        if fresh and not self._told:
+            log.warning("Job %s/%s: %s", fresh[0].namespace, fresh[0].name, NOTE)
+        self._told = frozenset(maker.uid for maker in found)
