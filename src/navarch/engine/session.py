@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
 from navarch.engine.gangs.subjobs import SubJob
@@ -55,8 +55,7 @@ class CycleStopped(BaseException):
     """The caller of the cycle wants no more of it. No rule is at fault, so containment does not take it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CycleSettings:
+class CycleSettings(Struct, frozen=True):
     """What a cycle is told besides its input; see `engine.cycle.decide`."""
 
     uid: str = ""
@@ -220,7 +219,7 @@ class Session(PluginRunner):
     @property
     def any_gated(self) -> bool:
         if self._any_gated is None:
-            self._any_gated = bool(self.snapshot.tasks.gated.any())
+            self._any_gated = bool(np.count_nonzero(self.snapshot.tasks.gated))
         return self._any_gated
 
     def task(self, row: int) -> TaskSpec:
