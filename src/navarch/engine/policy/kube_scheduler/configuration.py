@@ -37,7 +37,7 @@ _INITIAL_BACKOFF, _MAX_BACKOFF = "podInitialBackoffSeconds", "podMaxBackoffSecon
 OF_THE_PROCESS: Mapping[str, str] = {
     "parallelism": "filters and scores are computed over all nodes at once",
     "leaderElection": "it is an option of `navarch run`: --leader-elect and what belongs to it",
-    "clientConnection": "the kubeconfig and the rates are options of `navarch run`",
+    "clientConnection": "--kubeconfig is an option of `navarch run`, and requests are bounded by the number in flight, not by a rate",
     "healthzBindAddress": "it is an option of `navarch run`: --listen",
     "metricsBindAddress": "it is an option of `navarch run`: --listen",
     "enableProfiling": "no profile is served",
