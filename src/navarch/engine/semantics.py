@@ -113,6 +113,9 @@ class Semantics:
     lost_tasks_come_first: bool = switch(
         False, "a job that lost tasks to a search finds no room in later searches of the cycle: it tries the lost tasks first"
     )
+    unserved_requests_count: bool = switch(
+        True, "what pods request of a resource that their node does not have, or has no more, is not counted there"
+    )
     every_resource_must_fit: bool = switch(
         False, "a node that lacks any resource for what it holds or has promised refuses even a task that requests none of it"
     )

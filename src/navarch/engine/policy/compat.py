@@ -134,6 +134,7 @@ COMPAT: Mapping[str, Semantics] = {
         devices_are_counted=True,
         domains_are_exact=False,
         every_resource_must_fit=True,
+        unserved_requests_count=False,
         lost_tasks_come_first=True,
         cut_search_ends_action=True,
     ),
