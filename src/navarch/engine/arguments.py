@@ -3,9 +3,13 @@
 A plugin lists its `Argument`s as a class variable. The policy loader checks a file against them, `navarch policy check`
 prints them, and the plugin reads them through `Arguments`, so a name is written once and a default lives in one place.
 
-Three ways of reading a value exist because three systems do: `strict` refuses what is not of the declared kind,
-`yaml` takes what a typed YAML reader takes (a bool may be a string, a float may be an integer, an integer is never a
-string), `text` reads every value from its text. The last two leave a value they cannot read to its default.
+Values are read in one of three ways, because three systems do so:
+
+- `strict` refuses what is not of the declared kind;
+- `yaml` takes what a typed YAML reader takes: a bool may be a string, a float may be an integer, an integer is never a string;
+- `text` reads every value from its text.
+
+With the last two, a value that cannot be read leaves the default.
 """
 
 from __future__ import annotations

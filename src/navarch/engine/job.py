@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from navarch.engine.queue import Queue
     from navarch.engine.session import Session
 
-PENDING, PIPELINED = int(TaskStatus.PENDING), int(TaskStatus.PIPELINED)
+PENDING, ALLOCATED, PIPELINED = int(TaskStatus.PENDING), int(TaskStatus.ALLOCATED), int(TaskStatus.PIPELINED)
+BINDING, BOUND, RUNNING, SUCCEEDED = (
+    int(TaskStatus.BINDING),
+    int(TaskStatus.BOUND),
+    int(TaskStatus.RUNNING),
+    int(TaskStatus.SUCCEEDED),
+)
 _HOLDS: tuple[int, ...] = tuple(int(held) for held in IS_ALLOCATED)
 """Status -> 1 if a task in it counts as allocated."""
 _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
@@ -99,7 +105,7 @@ class Job:
     @property
     def ready_count(self) -> int:
         counts = self.counts
-        return counts[1] + counts[3] + counts[4] + counts[5] + counts[7]
+        return counts[ALLOCATED] + counts[BINDING] + counts[BOUND] + counts[RUNNING] + counts[SUCCEEDED]
 
     @property
     def is_ready(self) -> bool:
@@ -205,8 +211,8 @@ class Job:
 
     def shift_one(self, charge: IntArray, best_effort: bool, sign: int) -> None:
         """As `shift` for one pending task that is allocated (sign 1), or is pending again (-1)."""
-        self.counts[0] -= sign
-        self.counts[1] += sign
+        self.counts[PENDING] -= sign
+        self.counts[ALLOCATED] += sign
         self.version += 1
         if sign > 0:
             self.allocated += charge

@@ -50,9 +50,13 @@ class Plugin:
     namespaces_take_turns: ClassVar[bool] = False
     """Whether its job order gives each namespace of a queue its turn. A long backlog is then cut into batches in that order too."""
     turns_in_one_step: ClassVar[bool] = False
-    """Whether its job order reads one job alone and does not fall while the job gets tasks, a job that it calls ready stays ready with
-    more tasks, a queue that it calls overused stays so with more tasks, and the limits of its queues are by resource. `allocate` then
-    takes the turns of equal jobs in one step (`actions/equal_turns.py`), with the same decisions."""
+    """Whether all of this holds while jobs get tasks:
+
+    - the key of a job depends on that job alone and does not fall;
+    - a ready job stays ready, and an overused queue stays overused;
+    - limits of queues are by resource.
+
+    `allocate` then takes the turns of equal jobs in one step (`actions/equal_turns.py`), with the same decisions."""
     keeps_order: ClassVar[bool] = False
     """Whether nothing behind the first waiting job of a queue may start before it (see `JobTurn`)."""
     makes_promises: ClassVar[bool] = False
@@ -85,7 +89,7 @@ class Plugin:
 
     def next_cycle(self) -> bool:
         """Called where the plugin may go on in a further cycle with the same session, instead of being opened anew
-        (`points/kept_session.py`). It must forget what belongs to the last cycle. True: everything else that it keeps follows from the
+        (`kept_session.py`). It must forget what belongs to the last cycle. True: everything else that it keeps follows from the
         policy, the specs of nodes and queues, the shapes and the other objects, which are the same. False, as in plugins without this
         method: a new session is opened."""
         return False

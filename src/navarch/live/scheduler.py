@@ -66,9 +66,10 @@ from navarch.live.settings import RunOptions
 from navarch.live.usage.job_recorder import JobRecorder
 from navarch.live.usage.queue_usage import QueueUsage
 from navarch.live.usage.usage_over_time import UsageOverTime
+from navarch.live.writers.bind_outcomes import BindOutcomes
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
 from navarch.live.writers.bind_requests import BindRequests, is_fraction
-from navarch.live.writers.events import Events, Regarding, pod_reference
+from navarch.live.writers.events import Events, Regarding
 from navarch.live.writers.resync import Resync
 from navarch.live.writers.writers import make_writers
 from navarch.model.spec import TaskSpec
@@ -185,6 +186,7 @@ class Scheduler:
             enabled=not options.dry_run,
             count=counting(self.metrics.events),
         )
+        self.bind_outcomes = BindOutcomes(self.metrics, self.followed_metrics, self.events, lambda: self.cache.cluster, clock)
         self.invalid_objects = InvalidObjects(self.events, self.metrics)
         self.supervised = SupervisedTasks(self.metrics.task_failures, rng)
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
@@ -254,7 +256,6 @@ class Scheduler:
         )
         self.rereading = False
         """The cache is being filled again and is not complete."""
-        self._bound_ok = self.metrics.binds.labels("ok")
         self._stopping = asyncio.Event()
 
     # life
@@ -408,8 +409,9 @@ class Scheduler:
                 self.loop.trigger()
             case CheckVolumes():
                 self.steps.volumes.look()
-            case EndBind():
-                self._end_bind(instruction)
+            case EndBind(bind=bind, result=result):
+                self.preparations.ended(bind, bound=result is BindResult.BOUND)
+                self.bind_outcomes.take(instruction)
             case AbandonPreparation(job=job, reason=reason):
                 self.metrics.gangs_released.inc()
                 self.preparations.give_up(job, reason)
@@ -417,31 +419,6 @@ class Scheduler:
                 self.steps.device_claims.release(namespace, name, uid)
             case _ if self.dry_run is None:
                 self.writers.carry_out(instruction)
-
-    def _end_bind(self, ended: EndBind) -> None:
-        bind, bound = ended.bind, ended.result is BindResult.BOUND
-        self.preparations.ended(bind, bound=bound)
-        if not bound:
-            self.metrics.binds.labels(ended.result.value).inc()
-            return
-        self._bound_ok.inc()
-        binding = _now() - bind.since
-        self.metrics.bind_seconds.observe(binding)
-        task = self.cache.cluster.task(bind.uid)
-        if task is not None:
-            waited = max(0.0, self.clock() - task.created)
-            self.metrics.wait_seconds.observe(waited)
-            self.followed_metrics.bound(task, waited, binding)
-        if ended.announce:
-            self.events.emit(
-                pod_reference(bind.namespace, bind.name, bind.uid),
-                "Normal",
-                "Scheduled",
-                "Binding",
-                f"Successfully assigned {bind.namespace}/{bind.name} to {bind.node}",
-                Regarding("Node", "", bind.node),
-                repeats=False,
-            )
 
     def _scheduler_of(self, about: Regarding) -> str:
         """The scheduler that a pod names, or the first pod of a group; empty: it is none of ours."""

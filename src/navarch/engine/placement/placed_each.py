@@ -63,12 +63,14 @@ class PlacedEach:
                 record_binds(session, job, [task])
             return
         names, task_of = session.nodes.names, session.task
-        placed = [(job.key, task_of(task), names[node]) for job, task, node in zip(self._jobs, self._tasks, self._nodes)]
-        session.record.binds += [Bind(f"{spec.namespace}/{spec.name}", node, spec.uid, key) for key, spec, node in placed]
-        for job, task in zip(self._jobs, self._tasks):
-            job.last_undone.pop(task, None)
-            job.counts[ALLOCATED] -= 1
-            job.counts[BINDING] += 1
+        binds = session.record.binds
+        for job, task, node in zip(self._jobs, self._tasks, self._nodes):
+            spec, counts = task_of(task), job.counts
+            binds.append(Bind(spec.key, names[node], spec.uid, job.key))
+            counts[ALLOCATED] -= 1
+            counts[BINDING] += 1
+            if job.last_undone:
+                job.last_undone.pop(task, None)
         np.add.at(session.bound, self._where, 1)
         session.status[self._tasks] = BINDING
 

@@ -1,8 +1,12 @@
 """Which tasks the capacity plugin lets a queue lose, one after another.
 
-A task may go if the queue keeps its guarantee without it, and either the queue deserves none of the task's resources, or the queue
-is above its deserved amount in a resource that the task holds (and, unless the policy says otherwise, that the reclaimer
-requests). Each task that goes lowers what its queue holds before the next one is judged. With ancestors counted, the same must
+A task may go if its queue keeps its guarantee without it, and if one of these holds:
+
+- the queue deserves none of the task's resources;
+- the queue is above its deserved amount in a resource that the task holds. Unless the policy says otherwise, the reclaimer must
+  request that resource.
+
+Each task that goes lowers what its queue holds before the next one is judged. With ancestors counted, the same must
 hold for the victim's ancestors, up to that many levels, that are not ancestors of the reclaimer too.
 """
 

@@ -135,7 +135,6 @@ class PlacedPods:
         for listener in self._listeners:
             listener(task, tasks, nodes, step)
 
-
     def _place_kept(self, tasks: Sequence[int]) -> RowArray | int:
         """Where tasks stand once a placement is undone: a victim that was promised another node is still on its own."""
         if not self.session.semantics.victims_hold_ports:
