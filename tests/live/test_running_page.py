@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 from tests.worlds.declared_metrics import declared_metrics
@@ -20,6 +21,7 @@ from tests.worlds.live.cluster import World
 from tests.worlds.live.servers import embedded_world
 
 import navarch
+from navarch.cli.main import main
 from navarch.cli.run import run as run_command
 from navarch.kube.connect import Endpoint
 from navarch.live.scheduler import Scheduler
@@ -122,6 +124,36 @@ def test_the_table_of_options_is_whole() -> None:
     named = set(re.findall(r"--[a-z][a-z-]+", table))
     there = {name for parameter in run_command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     assert named == there
+
+
+def migrations() -> list[list[str]]:
+    """What `navarch` is asked in the blocks of the sections for those who come from other systems."""
+    sections = re.findall(r"^## Coming from .*?(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(sections) == 3
+    blocks = [block for section in sections for block in re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)]
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    return [words for words in lines if words and words[0] == "navarch"]
+
+
+FILES = {
+    "volcano.conf": "compat: volcano\nactions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]\n",
+    "scheduler-config.yaml": "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 16\n",
+    "shards.yaml": "apiVersion: kai.scheduler/v1\nkind: SchedulingShard\nmetadata: {name: default}\nspec: {}\n",
+}
+
+
+@pytest.mark.parametrize("words", migrations(), ids=shlex.join)
+def test_the_commands_of_a_migration_are_right(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options and files are read; a dry run and an installation need a cluster, and other tests have one."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).write_text(text, encoding="utf-8")
+    if words[1] == "run":
+        assert run_command.make_context("run", words[2:]).params["dry_run"]
+        return
+    more = ["--print"] if words[1] == "install" else []
+    told = CliRunner().invoke(main, [words[1], *more, *words[2:]])
+    assert told.exit_code == 0, told.output
 
 
 async def test_the_table_of_metrics_is_whole() -> None:

@@ -107,7 +107,7 @@ class Allocate(Action):
         to a job that is served earlier, and the victims would have been evicted in vain."""
         session = self.session
         tasks = session.snapshot.tasks
-        if not tasks.nominated.any():
+        if not np.count_nonzero(tasks.nominated):
             return
         rows = np.flatnonzero(tasks.nominated & tasks.alive & (session.status == TaskStatus.PENDING))
         promised: dict[int, set[int]] = {}

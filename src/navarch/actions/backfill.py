@@ -7,7 +7,6 @@ from navarch.actions.preemptor_eligibility import keeps_to_label
 from navarch.engine.action import Action
 from navarch.engine.job import Job
 from navarch.engine.placement.fit_errors import FitErrors
-from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 
 
@@ -75,13 +74,8 @@ class Backfill(Action):
         session = self.session
         for task in job.tasks_in(TaskStatus.ALLOCATED):
             node = int(session.node[task])
-            if session.semantics.rebinds_check_opening_idle and not self._room()[node]:
+            opened = session.opening_free_pods
+            if opened is not None and opened[node] <= session.bound[node]:  # no slot of then is left
                 job.fit_errors[task] = FitErrors(1, {"Insufficient pods": 1})
                 return
             session.statement().bind_allocated(job, [task])
-
-    def _room(self) -> BoolArray:
-        """Nodes with a pod slot that was free when the cycle opened and has not been bound since."""
-        session = self.session
-        opened = session.opening_free_pods
-        return opened > session.bound

@@ -33,6 +33,8 @@ Entry = tuple[Any, Job]
 """A job with its key."""
 _MANY = 8
 """Where one in so many jobs is moved, sorting all of them is quicker than moving one after the other."""
+_FEW = 8
+"""Up to this many tasks are looked at one by one."""
 
 
 class QueueHeap:
@@ -218,10 +220,13 @@ def is_attainable(job: Job) -> bool:
 
 def waiting_tasks(session: Session, job: Job, *, best_effort: bool | None) -> list[int]:
     """Pending tasks without gates. `best_effort` True: only those without requests; False: only those with requests; None: both."""
-    rows = np.asarray(job.tasks_in(TaskStatus.PENDING), dtype=np.intp)
-    wanted = ~session.snapshot.tasks.gated[rows]
+    gated, empty, pending = session.snapshot.tasks.gated, session.snapshot.shape_best_effort, job.tasks_in(TaskStatus.PENDING)
+    if len(pending) <= _FEW:
+        return [row for row in pending if not gated[row] and (best_effort is None or empty[session.shape[row]] == best_effort)]
+    rows = np.asarray(pending, dtype=np.intp)
+    wanted = ~gated[rows]
     if best_effort is not None:
-        empty, shapes = session.snapshot.shape_best_effort, session.shape[rows].tolist()
+        shapes = session.shape[rows].tolist()
         fits = {shape: empty[shape] == best_effort for shape in set(shapes)}
         if not all(fits.values()):
             wanted &= np.array([fits[shape] for shape in shapes], dtype=bool)

@@ -215,7 +215,8 @@ def _by_name(session: Session, tasks: Iterable[int]) -> list[int]:
 
 
 def _promises(session: Session) -> None:
-    for task in (session.status == PIPELINED).nonzero()[0].tolist():
+    promised = [] if session.nodes.nothing_leaves else (session.status == PIPELINED).nonzero()[0].tolist()
+    for task in promised:
         spec = session.task(task)
         job = session.job_of(task)
         session.record.nominations.append(

@@ -7,16 +7,16 @@ a job or node at hand refuses what needs its consent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 from time import perf_counter
 
+from msgspec.structs import replace
+
 from navarch.engine.close import close
 from navarch.engine.containment.containment import Containment
+from navarch.engine.kept_session import keep_session, open_session
 from navarch.engine.points.conversation import Conversation, Exchange, Unanswered
-from navarch.engine.points.kept_session import keep_session, open_session
 from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
@@ -109,15 +109,15 @@ def _attempt(
 ) -> CycleRecord:
     """One run of the cycle. If it raises, it leaves nothing behind except columns that the session's `opening` restores."""
     timings = settings.timings
-    with _timed(timings, "open"):
+    with _Timed(timings, "open"):
         without, guarded = containment.without_preferences, containment.guarded
         session = open_session(snapshot, policy, registry, now, settings, without_preferences=without, guarded=guarded)
     for action in registry.make_actions(session):
-        with _timed(timings, action.name):
+        with _Timed(timings, action.name):
             session.action = action.name
             session.start_turn(None)
             action.execute()
-    with _timed(timings, "close"):
+    with _Timed(timings, "close"):
         session.start_turn(None)
         close(session, report_queues=settings.report_queues, report_pods=settings.report_pods)
     record = session.record
@@ -125,9 +125,17 @@ def _attempt(
     return record
 
 
-@contextmanager
-def _timed(timings: dict[str, float], part: str) -> Iterator[None]:
-    """Add the time of a part that does not raise. The parts of attempts that start again add up."""
-    started = perf_counter()
-    yield
-    timings[part] = timings.get(part, 0.0) + perf_counter() - started
+class _Timed:
+    """Adds the time of a part that does not raise. The parts of attempts that start again add up."""
+
+    __slots__ = ("_part", "_started", "_timings")
+
+    def __init__(self, timings: dict[str, float], part: str) -> None:
+        self._timings, self._part = timings, part
+
+    def __enter__(self) -> None:
+        self._started = perf_counter()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._timings[self._part] = self._timings.get(self._part, 0.0) + perf_counter() - self._started

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
 from navarch.engine.gangs.subjobs import SubJob
@@ -55,8 +55,7 @@ class CycleStopped(BaseException):
     """The caller of the cycle wants no more of it. No rule is at fault, so containment does not take it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CycleSettings:
+class CycleSettings(Struct, frozen=True):
     """What a cycle is told besides its input; see `engine.cycle.decide`."""
 
     uid: str = ""
@@ -90,8 +89,8 @@ class Session(PluginRunner):
         self.policy = policy
         self.semantics: Semantics = policy.semantics
         self.stopwatch = stopwatch = settings.stopwatch
-        self.as_configured = not without_preferences and not guarded
-        """False: a plugin of the policy failed in this cycle, and the session does without a part of it."""
+        self.goes_on = False
+        """Whether its plugins say how they go on in a further cycle (`kept_session.py`)."""
         self.nodes = NodeState(snapshot.nodes)
         self.runs_spread = False
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
@@ -129,7 +128,7 @@ class Session(PluginRunner):
             self.timings[f"{plugin.name} (open)"] += stopwatch() - started
 
     def begin_cycle(self, snapshot: Snapshot, now: float, settings: CycleSettings) -> None:
-        """Set everything that belongs to one cycle. All else stays while a session is kept (`points/kept_session.py`)."""
+        """Set everything that belongs to one cycle. All else stays while a session is kept (`kept_session.py`)."""
         self.snapshot = snapshot
         self._proceed = settings.proceed
         self.note_job = settings.note_job
@@ -153,7 +152,10 @@ class Session(PluginRunner):
         self.shape = snapshot.tasks.shape
         self.bound: IntArray = np.zeros(len(snapshot.nodes), dtype=np.int64)
         """Pods handed to binding on each node in this cycle."""
-        self.opening_free_pods: IntArray = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
+        self.opening_free_pods: IntArray | None = None
+        """Pod slots of each node that were free when the cycle opened, where rebinds are checked against them."""
+        if self.semantics.rebinds_check_opening_idle:
+            self.opening_free_pods = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
         self.out_of_view: set[int] = set()
         """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
         self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
@@ -217,7 +219,7 @@ class Session(PluginRunner):
     @property
     def any_gated(self) -> bool:
         if self._any_gated is None:
-            self._any_gated = bool(self.snapshot.tasks.gated.any())
+            self._any_gated = bool(np.count_nonzero(self.snapshot.tasks.gated))
         return self._any_gated
 
     def task(self, row: int) -> TaskSpec:

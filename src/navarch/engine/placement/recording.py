@@ -57,9 +57,7 @@ def _record_eviction(session: Session, operation: Operation, action: str, evicte
 def record_binds(session: Session, job: Job, tasks: Sequence[int]) -> None:
     """Add allocated tasks to the record's binds and move them to BINDING."""
     names = session.nodes.names
-    moved = np.array(tasks)
-    on = session.node[moved]
-    rows = on.tolist()
+    rows: list[int] = session.node[list(tasks)].tolist() if len(tasks) > 1 else [int(session.node[tasks[0]])]
     specs, key, binds = session.snapshot.tasks.specs, job.key, session.record.binds
     if session.devices is None and not session.zones and not session.cpus and not session.bind_annotations:
         placed = zip(map(specs.__getitem__, tasks), rows)
@@ -79,7 +77,7 @@ def record_binds(session: Session, job: Job, tasks: Sequence[int]) -> None:
         session.bound[rows[0]] += 1
         session.status[tasks[0]] = BINDING
     else:
-        np.add.at(session.bound, on, 1)
-        session.status[moved] = BINDING
+        np.add.at(session.bound, rows, 1)
+        session.status[list(tasks)] = BINDING
     job.counts[ALLOCATED] -= len(tasks)
     job.counts[BINDING] += len(tasks)

@@ -123,7 +123,7 @@ class _Translation:
                 self._unknown((*self.at, key, name), each, known)
         others = sorted(key for key in self.config if key not in ("global", "namespace", "prometheus"))
         if others:
-            self._tell(self.config_at, f"{', '.join(others)}: settings of other parts of KAI, which are not read")
+            self._tell(self.config_at, f"{', '.join(others)}: settings of KAI's components and their Deployments, which are not read")
         for key in sorted(self._mapping((*self.config_at, "global"), self.config.get("global"))):
             if key not in _GLOBAL:
                 self._tell((*self.config_at, "global", key), "a setting of KAI's own pods and webhooks: it has no effect here")

@@ -217,8 +217,14 @@ def _capacity(name: str, entry: Any) -> Capacity:
     return Capacity(name, parse_nano(entry["value"]), _policy(entry.get("requestPolicy")))
 
 
-def read_device(manifest: Mapping[str, Any]) -> DeviceSpec:
+_UNSUPPORTED = ("nodeAllocatableResourceMappings", "nodeAllocatableResources")
+"""Fields of a device whose rules are not modelled. Kubernetes has them behind feature gates that are off by default."""
+
+
+def read_device(manifest: Mapping[str, Any], of_slice: tuple[str, ...] = ()) -> DeviceSpec:
+    """`of_slice`: fields of its slice whose rules are not modelled."""
     body = manifest.get("basic") or manifest
+    grouped = any(each.get("compatibilityGroups") for each in body.get("consumesCounters") or ())
     return DeviceSpec(
         name=manifest.get("name") or "",
         manifest=manifest,
@@ -232,13 +238,14 @@ def read_device(manifest: Mapping[str, Any]) -> DeviceSpec:
         binds_to_node=bool(body.get("bindsToNode")),
         binding_conditions=tuple(body.get("bindingConditions") or ()),
         binding_failure_conditions=tuple(body.get("bindingFailureConditions") or ()),
-        unsupported=tuple(name for name in ("nodeAllocatableResourceMappings",) if body.get(name)),
+        unsupported=(*of_slice, *(name for name in _UNSUPPORTED if body.get(name)), *(("compatibilityGroups",) if grouped else ())),
     )
 
 
 def read_slice(manifest: Mapping[str, Any]) -> ResourceSliceSpec:
     spec = manifest.get("spec") or {}
     pool = spec.get("pool") or {}
+    unsupported = ("skipNodeOperations",) if spec.get("skipNodeOperations") else ()
     return ResourceSliceSpec(
         name=manifest["metadata"]["name"],
         driver=spec.get("driver") or "",
@@ -249,7 +256,7 @@ def read_slice(manifest: Mapping[str, Any]) -> ResourceSliceSpec:
         all_nodes=bool(spec.get("allNodes")),
         node_selector=read_node_selector(spec.get("nodeSelector")),
         per_device=bool(spec.get("perDeviceNodeSelection")),
-        devices=tuple(read_device(device) for device in spec.get("devices") or ()),
+        devices=tuple(read_device(device, unsupported) for device in spec.get("devices") or ()),
         counters=_counter_sets(spec.get("sharedCounters"), "name"),
     )
 
@@ -279,6 +286,8 @@ def read_demand(manifest: Mapping[str, Any]) -> DeviceDemand:
     body = manifest.get("exactly") or manifest
     mode = body.get("allocationMode") or "ExactCount"
     unsupported = [] if mode in ("ExactCount", "All") else [f"allocationMode {mode}"]
+    if body.get("derivedAttributes"):
+        unsupported.append("derivedAttributes")
     return DeviceDemand(
         name=manifest.get("name") or "",
         device_class=body.get("deviceClassName") or "",

@@ -46,5 +46,5 @@ def of_kind(
 
 def set_aside(snapshot: Snapshot) -> list[str]:
     """One message for each object that could not be read, of the kinds that plugins asked for, in a total order."""
-    held = [value for key, value in snapshot.memo.items() if isinstance(key, tuple) and key[0] == "typed"]
-    return sorted(text for value in held for text in value[3])
+    held = [snapshot.memo.get(("typed", kind)) for kind in snapshot.objects]
+    return sorted(text for value in held if value is not None for text in value[3])

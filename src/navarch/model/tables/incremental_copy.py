@@ -8,7 +8,7 @@ the decision. So a snapshot out of use gives its arrays back, and the next one c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,8 +43,9 @@ class IncrementalCopy:
         self._lists: dict[str, list[Any]] = {name: [] for name in lists}
         self._top = 0
         self._columns_of = attrgetter(*self._axes)
-        self._pairs: list[tuple[Array, Array]] = []
-        """(copy, source) of each column, while the table has the arrays of the last copy."""
+        self._sources: tuple[Array, ...] = ()
+        """The table's columns when they were last copied, and the copies of them."""
+        self._copies: list[Array] = []
         self._views: tuple[tuple[int, int], dict[str, Any]] | None = None
         """What `columns` gave last, by the number of rows and of resources; None: some array was replaced since."""
 
@@ -54,7 +55,7 @@ class IncrementalCopy:
         if self._arrays and len(table.touched) * MANY <= top:
             rows = np.fromiter(table.touched, dtype=np.intp, count=len(table.touched))
         sources: tuple[Array, ...] = self._columns_of(table)
-        if rows is not None and len(rows) <= FEW and all(map(_is_source, self._pairs, sources)):
+        if rows is not None and len(rows) <= FEW and all(map(is_, self._sources, sources)):
             self._copy_few(table.touched)
         else:
             for (name, axis), source in zip(self._axes.items(), sources):
@@ -65,7 +66,7 @@ class IncrementalCopy:
                     copy[..., rows] = source[..., rows]
                 else:
                     copy[rows] = source[rows]
-            self._pairs = [(self._arrays[name], source) for name, source in zip(self._axes, sources)]
+            self._sources, self._copies = sources, [self._arrays[name] for name in self._axes]
         for name, kept in self._lists.items():
             listed: list[Any] = getattr(table, name)
             if rows is None:
@@ -80,7 +81,7 @@ class IncrementalCopy:
 
     def _copy_few(self, rows: Iterable[int]) -> None:
         """Row by row: plain views are several times cheaper than gathers."""
-        for (copy, source), axis in zip(self._pairs, self._axes.values()):
+        for copy, source, axis in zip(self._copies, self._sources, self._axes.values()):
             if axis and copy.ndim > 1:
                 for row in rows:
                     copy[:, row] = source[:, row]
@@ -106,10 +107,6 @@ class IncrementalCopy:
         in_use = array[: self._top] if self._axes[name] == 0 or array.ndim == 1 else array[:resources, : self._top]
         in_use.flags.writeable = False
         return in_use
-
-
-def _is_source(pair: tuple[Array, Array], source: Array) -> bool:
-    return pair[1] is source
 
 
 class SnapshotColumns:

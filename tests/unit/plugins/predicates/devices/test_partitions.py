@@ -133,10 +133,33 @@ def test_administrators_work_in_namespaces_with_a_label(labels: dict[str, str], 
     assert bound or "default lacks the label resource.kubernetes.io/admin-access=true that adminAccess needs" in words
 
 
-def test_a_device_that_is_not_modelled_is_named() -> None:
-    device = {"name": "a", "nodeAllocatableResourceMappings": {"cpu": {}}}
-    words = outcome(node("n1"), device_class(), *pool("n1", [device]), claim("c", exactly()), user("p", "c"))[2]
-    assert "Navarch does not support devices with nodeAllocatableResourceMappings" in words
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("nodeAllocatableResourceMappings", {"cpu": {}}),
+        ("nodeAllocatableResources", {"cpu": {}}),
+        ("consumesCounters", [{"counterSet": "card", "counters": {"memory": {"value": "1"}}, "compatibilityGroups": ["a"]}]),
+    ],
+)
+def test_a_device_that_is_not_modelled_is_named(field: str, value: Any) -> None:
+    named = "compatibilityGroups" if field == "consumesCounters" else field
+    slices = pool("n1", [{"name": "a", field: value}], {"memory": "8"})
+    words = outcome(node("n1"), device_class(), *slices, claim("c", exactly()), user("p", "c"))[2]
+    assert f"Navarch does not support devices with {named}" in words
+
+
+def test_devices_of_a_slice_that_is_not_modelled_are_named() -> None:
+    slices = pool("n1", [{"name": "a"}])
+    for each in slices:
+        each["spec"]["skipNodeOperations"] = ["NodePrepare"]
+    words = outcome(node("n1"), device_class(), *slices, claim("c", exactly()), user("p", "c"))[2]
+    assert "Navarch does not support devices with skipNodeOperations" in words
+
+
+def test_a_request_that_is_not_modelled_is_named() -> None:
+    derived = exactly(derivedAttributes=[{"name": "x"}])
+    words = outcome(node("n1"), device_class(), *pool("n1", [{"name": "a"}]), claim("c", derived), user("p", "c"))[2]
+    assert "Navarch does not support derivedAttributes" in words
 
 
 def test_one_search_answers_for_nodes_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,16 +40,15 @@ def keep_session(session: Session) -> None:
 
 
 def _may_be_kept(session: Session) -> bool:
-    nodes, kinds = session.nodes, list[type](map(type, session.plugins))
+    nodes = session.nodes
     return (
-        session.as_configured
+        session.goes_on
         and nodes.columns.written is nodes.changed
         and len(nodes.changed) < MOST_LOGGED
         and session.view_count < MOST_VIEWS
         and session.devices is None
         and session.shard is None
         and not session.claimable_dims
-        and all(map(_says_how, kinds))
     )
 
 
@@ -83,7 +82,10 @@ def open_session(
             if all(_next_cycle(session, plugin) for plugin in session.plugins):
                 return session
         session.dissolve()
-    return Session(snapshot, policy, registry, now, settings, without_preferences=without_preferences, guarded=guarded)
+    session = Session(snapshot, policy, registry, now, settings, without_preferences=without_preferences, guarded=guarded)
+    kinds: list[type] = [type(plugin) for plugin in session.plugins]
+    session.goes_on = not without_preferences and not guarded and all(map(_says_how, kinds))
+    return session
 
 
 def _fits(session: Session, snapshot: Snapshot, policy: Policy, registry: Registry) -> bool:
