@@ -89,6 +89,8 @@ class PolicyRun(Struct):
 
 
 _SHOWN_RUNS = 5
+FAILURES_IN_VAIN = 100
+"""Failures of each node in which no job ends, after which a run is given up: its jobs are longer than nodes last."""
 
 
 class SimulationResult(Struct):
@@ -228,9 +230,20 @@ def run_policy(
         failures=failures if failures is None or seed is None else replace(failures, seed=seed),
         skip=options.skip,
     )
+    ended = failed_then = 0
+    notes = [f"the cluster begins without the {setup.pods_left_out:,} pods in its manifests"] if setup.pods_left_out else []
     for count, time in enumerate(simulation.steps(jobs, until)):
-        if count % 1024 == 0 and progress is not None:
+        if count % 1024:
+            continue
+        if progress is not None:
             progress(name, time, measures.finished)
+        if measures.ended > ended:
+            ended, failed_then = measures.ended, simulation.node_failures
+        elif simulation.node_failures - failed_then > FAILURES_IN_VAIN * len(nodes):
+            failed = simulation.node_failures - failed_then
+            notes.append(f"no job ended while nodes failed {failed:,} times: given up with {_jobs(len(simulation.jobs))} not done")
+            simulation.jobs.clear()
+            break
     if options.arrivals is not None:
         held = measures.held()
         measures.at = allocated_at(come, held, gpus, options.arrivals)
@@ -239,8 +252,7 @@ def run_policy(
     measures.forget_quota()
     waiting = [job.job.name for job in simulation.waiting]
     seconds = perf_counter() - begun
-    without = [f"the cluster begins without the {setup.pods_left_out:,} pods in its manifests"] if setup.pods_left_out else []
-    warnings = [*without, *policy.warnings, *map(not_asked, registry.asked_servers(policy))]
+    warnings = [*notes, *policy.warnings, *map(not_asked, registry.asked_servers(policy))]
     why = simulation.why_waiting() if until is None else ""
     left_out, first = dict(fitting.left_out), fitting.first_left_out
     return PolicyRun(name, seed, measures, left_out, waiting, why, simulation.cycles, seconds, warnings, first_left_out=first)

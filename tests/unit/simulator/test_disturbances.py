@@ -116,6 +116,13 @@ def test_an_elastic_job_runs_slowly_on_a_cluster_that_never_holds_all_of_it() ->
     assert list(run.measures.completion) == [120.0]
 
 
+def test_a_run_ends_where_nodes_never_last_as_long_as_a_job() -> None:
+    failures = NodeFailures(between=10.0, repair=10.0)
+    (run,) = simulate([job("long", 0, 10_000)], "a=2x4gpu", ["fifo"], failures=failures).runs
+    assert run.measures.finished == 0
+    assert [remark.partition("times: ")[2] for remark in run.remarks()] == ["given up with 1 job not done"]
+
+
 def test_jobs_that_a_walltime_ends_are_told() -> None:
     result = simulate([replace(job("late", 0, 100), walltime=30.0), job("b", 0, 10)], "a=1x4gpu", ["fifo", "sjf"])
     assert result.runs[0].remarks() == ["walltimes ended 1 job before the work was done"]

@@ -49,7 +49,7 @@ SCHEDULE = "schedule"
 _ACTIVE = [int(TaskStatus.BINDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNING), int(TaskStatus.RELEASING)]
 
 
-class _Going(Struct):
+class _PendingEviction(Struct):
     eviction: Eviction
     task: TaskSpec
     deadline: float
@@ -91,15 +91,15 @@ class Evictor:
         self._evictions = evictions
         self._pause = 1.0 / rate
         self._timeout = timeout
-        self._queue: deque[_Going] = deque()
+        self._queue: deque[_PendingEviction] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._in_flight = 0
-        self._refused: dict[str, tuple[_Going, asyncio.TimerHandle]] = {}
+        self._refused: dict[str, tuple[_PendingEviction, asyncio.TimerHandle]] = {}
         """Of those in flight, by uid: those that wait to be asked for again."""
         self._protected: dict[str, asyncio.TimerHandle] = {}
         """Pods that a budget protects, by uid, until they may be chosen again."""
         self._term = 0
-        """Which of our times as leader this is."""
+        """Counts the terms in which we lead: an answer of an earlier term changes nothing."""
 
     def __len__(self) -> int:
         return len(self._queue) + self._in_flight
@@ -113,7 +113,7 @@ class Evictor:
     def evict(self, eviction: Eviction, task: TaskSpec) -> None:
         """The eviction has been assumed: carry it out."""
         now = asyncio.get_running_loop().time()
-        self._queue.append(_Going(eviction, task, now + self._timeout, self._term))
+        self._queue.append(_PendingEviction(eviction, task, now + self._timeout, self._term))
         self._pace()
 
     def stop(self) -> None:
@@ -170,7 +170,7 @@ class Evictor:
             self._mark(going)
         self._timer = asyncio.get_running_loop().call_later(self._pause, self._next)
 
-    def _mark(self, going: _Going) -> None:
+    def _mark(self, going: _PendingEviction) -> None:
         message = going.eviction.message or _condition_message(going.eviction)
         self._pool.submit(self._condition(going.task, "True", REASON, message), lambda outcome: self._marked(going, outcome))
 
@@ -186,7 +186,7 @@ class Evictor:
         path = PODS.path(task.namespace, task.name, "status")
         return Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.BINDING, repeatable=True)
 
-    def _marked(self, going: _Going, outcome: Outcome) -> None:
+    def _marked(self, going: _PendingEviction, outcome: Outcome) -> None:
         if isinstance(outcome, NotFound):
             self._done(going, "gone")
             return
@@ -199,7 +199,7 @@ class Evictor:
             log.warning("%s/%s: not marked as disrupted: %s", going.namespace, going.name, outcome)
         self._ask(going)
 
-    def _ask(self, going: _Going) -> None:
+    def _ask(self, going: _PendingEviction) -> None:
         """Evicting or deleting a pod a second time does no harm: it is going already."""
         going.attempts += 1
         uid, deletes = going.eviction.uid, self._evictions() == "delete"
@@ -212,7 +212,7 @@ class Evictor:
         write = Write(method, path, body, priority=Priority.BINDING, repeatable=True, attempts=1)
         self._pool.submit(write, lambda outcome: self._asked(going, outcome, by_budget=not deletes))
 
-    def _asked(self, going: _Going, outcome: Outcome, *, by_budget: bool) -> None:
+    def _asked(self, going: _PendingEviction, outcome: Outcome, *, by_budget: bool) -> None:
         if not isinstance(outcome, KubeError):
             self._assumed.accept_eviction(going.eviction.uid)
             self._done(going, "ok")
@@ -249,14 +249,14 @@ class Evictor:
         self._protected.pop(uid, None)
         self._cache.cluster.remove_object(REFUSED_EVICTIONS, "", uid)
 
-    def _again(self, going: _Going) -> None:
+    def _again(self, going: _PendingEviction) -> None:
         del self._refused[going.eviction.uid]
         if going.eviction.uid in self._assumed.evictions:
             self._ask(going)
         else:
             self._done(going, "gone")
 
-    def _done(self, going: _Going, result: str) -> None:
+    def _done(self, going: _PendingEviction, result: str) -> None:
         self._in_flight -= 1
         self._count(going.eviction.action, result)
 
@@ -265,7 +265,7 @@ class Evictor:
         self._protect(task.uid)
         self._say_given_up(task, why, marked=task.disruption_target)
 
-    def _give_up(self, going: _Going, why: str, *, told: bool = True) -> None:
+    def _give_up(self, going: _PendingEviction, why: str, *, told: bool = True) -> None:
         self._assumed.end_eviction(going.eviction.uid)
         self._cache.refresh(going.eviction.uid)
         self._count(going.eviction.action, "given up")

@@ -142,7 +142,7 @@ const markOf = (i, shade) => {
   const parts = dashOf(i).map((length, k) => `${k % 2 ? "transparent" : shade} ${at}px ${(at += length)}px`);
   return parts.length ? `repeating-linear-gradient(90deg, ${parts.join(", ")})` : shade;
 };
-const PAGE_WIDTH = 700; // of a sheet of paper, in the browser's pixels
+const PAGE_WIDTH = 680; // of a sheet of paper, in the browser's pixels
 
 const drawings = []; // each draws its plot anew
 const drawAll = () => drawings.forEach((draw) => draw());
