@@ -7,8 +7,8 @@ already counts as evicted.
 The Eviction API answers 429 while a disruption budget allows no disruption. The eviction is then given up at once, and the pod is no
 victim for as long as `timeout` (`REFUSED_EVICTIONS`), so the next cycle chooses otherwise. Every other refusal is asked again until
 `timeout`: a conflict (409) may be another pod of that name, which the watch shows, or another writer of the pod at that moment; a
-namespace that is being deleted (403) takes its pods with it. An eviction that is given up takes its condition back, an event says so,
-and the pod counts as running again.
+namespace that is being deleted (403) takes its pods with it. Then the pod is no victim for as long again. An eviction that is given up
+takes its condition back, an event says so, and the pod counts as running again.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Evictor:
             self._unprotect(uid)
 
     def _tell(self, eviction: Eviction, task: TaskSpec) -> None:
-        gains = f" for {eviction.for_}" if eviction.for_ else ""
+        gains = f" for {shown_key(eviction.for_)}" if eviction.for_ else ""
         note = eviction.message or f"Evicted by {eviction.action}{gains}"
         said = ("Normal", "Preempted", "Preempting") if eviction.action == SCHEDULE else ("Warning", "Evicted", "Evicting")
         self._events.emit(pod_reference(task.namespace, task.name, eviction.uid), *said, note)
@@ -171,7 +171,7 @@ class Evictor:
         self._timer = asyncio.get_running_loop().call_later(self._pause, self._next)
 
     def _mark(self, going: _PendingEviction) -> None:
-        message = going.eviction.message or f"{going.eviction.reason}: {going.eviction.for_}"
+        message = going.eviction.message or _condition_message(going.eviction)
         self._pool.submit(self._condition(going.task, "True", REASON, message), lambda outcome: self._marked(going, outcome))
 
     def _condition(self, task: TaskSpec, status: str, reason: str, message: str) -> Write:
@@ -232,6 +232,7 @@ class Evictor:
             wait = max(asked or 0.0, min(0.5 * 2 ** min(going.attempts, 5), 10.0))
             if loop.time() + wait > going.deadline:
                 self._in_flight -= 1
+                self._protect(going.eviction.uid)
                 self._give_up(going, str(outcome))
             else:
                 self._refused[going.eviction.uid] = going, loop.call_later(wait, self._again, going)
@@ -239,6 +240,8 @@ class Evictor:
     def _protect(self, uid: str) -> None:
         row = self._cache.cluster.tasks.rows.of.get(uid)
         if row is not None:
+            if (before := self._protected.pop(uid, None)) is not None:
+                before.cancel()
             self._cache.cluster.put_object(REFUSED_EVICTIONS, "", uid, row)
             self._protected[uid] = asyncio.get_running_loop().call_later(self._timeout, self._unprotect, uid)
 
@@ -284,3 +287,8 @@ def _kai_annotations(eviction: Eviction) -> dict[str, str]:
         namespace, _, name = shown_key(eviction.for_).partition("/")
         found |= {"evictor-pod-group-namespace": namespace, "evictor-pod-group-name": name}
     return found
+
+
+def _condition_message(eviction: Eviction) -> str:
+    """Why the pod goes, with the job as users name it."""
+    return f"{eviction.reason}: {shown_key(eviction.for_)}" if eviction.for_ else eviction.reason
