@@ -105,6 +105,7 @@ function figures() {
     ["bounded slowdown, p99", plain, shorter, detail((each) => each.slowdown.p99)],
     ["makespan", time, shorter, ends(of("makespan"))],
     ["GPUs allocated, mean", percent, 1, of("gpuAllocated.mean")],
+    ["CPU allocated, mean", percent, 1, of("cpuAllocated.mean")],
     ["GPUs allocated at 100 % asked", percent, 1, of("gpuAllocated.at.100")],
     ["GPUs allocated at 130 % asked", percent, 1, of("gpuAllocated.at.130")],
     ["fragmentation, mean", percent, -1, of("fragmentation")],
@@ -142,7 +143,7 @@ const markOf = (i, shade) => {
   const parts = dashOf(i).map((length, k) => `${k % 2 ? "transparent" : shade} ${at}px ${(at += length)}px`);
   return parts.length ? `repeating-linear-gradient(90deg, ${parts.join(", ")})` : shade;
 };
-const PAGE_WIDTH = 700; // of a sheet of paper, in the browser's pixels
+const PAGE_WIDTH = 680; // of a sheet of paper, in the browser's pixels
 
 const drawings = []; // each draws its plot anew
 const drawAll = () => drawings.forEach((draw) => draw());
@@ -249,7 +250,8 @@ plot("course", policies, policies.map((name) => data.course[name] || [[], []]), 
   show: (v) => `${exact(v)} %`,
   range: [0, 100],
 });
-if (data.gpus) plot("allocated", policies, policies.map((name) => data.series[name].allocated), overTime((v) => v.toFixed(0) + " %", [0, 100]));
+if (data.cores) document.querySelectorAll(".unit").forEach((unit) => { unit.textContent = "CPU cores"; });
+if (data.gpus || data.cores) plot("allocated", policies, policies.map((name) => data.series[name].allocated), overTime((v) => v.toFixed(0) + " %", [0, 100]));
 plot("waiting", policies, policies.map((name) => data.series[name].waiting), overTime(exact));
 if (data.gpus) plot("fragmentation", policies, policies.map((name) => data.series[name].fragmentation), overTime((v) => v.toFixed(1) + " %"));
 ["jct", "queueing"].forEach(distribution);

@@ -165,6 +165,7 @@ async def test_a_refusal_for_good_does_not_make_the_same_victim_chosen_in_every_
             await asyncio.sleep(11.0)
         assert 5 <= asked <= 10
     assert (ends, status(made, "a")) == ([("preempt", "given up")] * 3, TaskStatus.RUNNING)
+    assert ("", "uid-a") in made.cluster.objects[REFUSED_EVICTIONS], "the next cycle chooses another one"
     assert asyncio.get_running_loop().time() > 150.0
 
 
@@ -218,6 +219,7 @@ async def test_a_victim_is_told_what_it_goes_for() -> None:
             "Evicted by preempt for default/winner",
         ),
         (Eviction("default/a", "n1", "uid-a", "default/pod/a", "shuffle", "", "p"), "Evicted by shuffle"),
+        (Eviction("default/a", "n1", "uid-a", "default/pod/a", "preempt", "lab/pod/b", "p"), "Evicted by preempt for lab/b"),
         (Eviction("default/a", "n1", "uid-a", "default/pod/a", "release", "x/y", "p", "the gang is released"), "the gang is released"),
     ):
         said = Told()
