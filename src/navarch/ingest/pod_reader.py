@@ -134,7 +134,7 @@ class PodReader:
 
         A pod without a group is in the shadow job of its owner if it is ours. Otherwise it is in no job and only occupies its node."""
         meta, spec, status = pod.metadata, pod.spec, pod.status
-        standing = status_of(pod)
+        task_status = status_of(pod)
         holds_gpu = any(holds(pod) for holds in _GPU_HOLDERS)
         ours = not holds_gpu and self.is_ours(pod)
         node = spec.node_name or ""
@@ -168,7 +168,7 @@ class PodReader:
             shape=shape,
             job=job,
             node=node,
-            status=standing,
+            status=task_status,
             priority=_task_priority(pod, self.settings.absent_priority if priority is None else priority),
             pod_priority=priority or 0,
             has_priority=priority is not None,

@@ -20,13 +20,13 @@ from navarch.engine.points.conversation import not_asked
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.installed import installed
-from navarch.model.spec import QueueSpec
+from navarch.model.spec import NodeSpec, QueueSpec
 from navarch.offline.inputs import read_directories
 from navarch.offline.plan import read_policy, settings_for
 from navarch.simulator.arrivals import allocated_at, course, with_typical_pods
 from navarch.simulator.arrivals import arrivals as arrivals_of
 from navarch.simulator.clusters import ClusterError, ClusterSetup, read_cluster
-from navarch.simulator.clusters.setup import GPU
+from navarch.simulator.clusters.setup import GPU, UNSAID
 from navarch.simulator.failures import NodeFailures
 from navarch.simulator.fitting import Fitting
 from navarch.simulator.inputs import InOrder, PolicySource, check_arguments, listed_policies
@@ -207,7 +207,7 @@ def run_policy(
     built, nodes = setup.build(settings_for(policy))
     fitting = Fitting(nodes, setup.partition, they_stay=options.arrivals is not None)
     gpus = sum(dict(node.allocatable).get(GPU, 0) for node in nodes) / 1000
-    measures = Measures(gpus, lambda queue: quota_of(built.queues.get(queue)))
+    measures = Measures(gpus, lambda queue: quota_of(built.queues.get(queue)), cores_of(nodes))
     until: float | None = None
     come: list[TraceJob] = []
     if options.arrivals is not None:
@@ -256,6 +256,12 @@ def run_policy(
     why = simulation.why_waiting() if until is None else ""
     left_out, first = dict(fitting.left_out), fitting.first_left_out
     return PolicyRun(name, seed, measures, left_out, waiting, why, simulation.cycles, seconds, warnings, first_left_out=first)
+
+
+def cores_of(nodes: Sequence[NodeSpec]) -> float:
+    """CPU cores of the nodes; none where the description of a node does not mention them."""
+    each = [dict(node.allocatable).get("cpu", 0) / 1000 for node in nodes]
+    return 0.0 if max(each, default=0.0) >= float(UNSAID["cpu"]) else sum(each)
 
 
 def quota_of(queue: QueueSpec | None) -> float | None:
