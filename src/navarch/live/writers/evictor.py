@@ -44,6 +44,7 @@ STALE_GANGS = "stalegangeviction"
 """The action that evicts what is left of a broken gang; users look for its event by KAI's name."""
 KAI = "kai"
 """The dialect of groups whose readers look for KAI's annotations on the event."""
+LEFT_MARKED = "the scheduler was stopped before the pod was evicted, and the next one does not evict it"
 SCHEDULE = "schedule"
 """The action that preempts by kube-scheduler's rules; users look for its event by kube-scheduler's name."""
 _ACTIVE = [int(TaskStatus.BINDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNING), int(TaskStatus.RELEASING)]
@@ -264,6 +265,16 @@ class Evictor:
         """The eviction was accepted, and the pod stays. It is no victim for as long as `timeout`."""
         self._protect(task.uid)
         self._say_given_up(task, why, marked=task.disruption_target)
+
+    def take_back_marks(self) -> None:
+        """Take back the condition of running pods that no eviction is under way for: a scheduler that was stopped while it evicted
+        them left it. Call it some time after the lead was taken. Until then this leader may choose the same victims."""
+        names = self._cache.settings.scheduler_names
+        for task in list(self._cache.cluster.tasks.specs):
+            if task is None or not task.disruption_target or task.deleting or task.status != TaskStatus.RUNNING:
+                continue
+            if task.uid not in self._assumed.evictions and (names is None or task.scheduler_name in names):
+                self._say_given_up(task, LEFT_MARKED, marked=True)
 
     def _give_up(self, going: _PendingEviction, why: str, *, told: bool = True) -> None:
         self._assumed.end_eviction(going.eviction.uid)

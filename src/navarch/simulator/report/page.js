@@ -191,7 +191,7 @@ window.addEventListener("afterprint", () => { printing = false; drawAll(); });
 const fromZero = (u, least, most) => [0, most > 0 ? most * 1.05 : 1];
 // A trace may count its seconds from zero: such times are shown as hours since then, others as dates.
 const begins = Math.min(...policies.flatMap((name) => data.series[name].allocated[0].slice(0, 1)));
-const counted = begins < 1e8;
+const counted = begins < 1e8 || begins === Infinity; // nothing happened: no date either
 const iso = (moment) => new Date(moment * 1000).toISOString();
 const clock = (u, ticks, axis, space, step) => ticks.map((tick) => {
   if (counted) return String(tick / 3600);
@@ -203,7 +203,7 @@ const overTime = (show, range) => ({
   x: { label: counted ? "hour" : "UTC", value: (u, v) => (v === null ? "" : counted ? digits(v / HOUR) : iso(v).slice(0, 16).replace("T", " ")) },
   time: !counted,
   steps: counted ? [1, 2, 4, 12, 24, 48, 120, 240, 720, 2400].map((hours) => hours * HOUR) : undefined,
-  axis: counted ? "hours" : "UTC",
+  axis: counted ? "hours" : `UTC, from ${iso(begins).slice(0, 10)} on`,
   ticks: clock,
   show,
   range: range || fromZero,
