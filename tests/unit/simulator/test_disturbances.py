@@ -80,7 +80,7 @@ def test_a_policy_that_starts_nothing_ends_and_says_so() -> None:
     assert run.remarks() == ["2 jobs never started: a, b; a: no action of the policy tries to place it; its actions are backfill"]
 
 
-def test_it_is_told_that_times_of_different_jobs_are_no_comparison() -> None:
+def test_a_remark_says_that_times_of_different_jobs_are_no_comparison() -> None:
     never = {"actions": "backfill", "tiers": [{"plugins": [{"name": "gang"}]}]}
     result = simulate([job("a", 0, 10)], "a=1x4gpu", [never, "fifo"])
     assert result.remarks()[-1] == (

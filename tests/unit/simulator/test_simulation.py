@@ -127,7 +127,7 @@ def test_kai_moves_pods_together_for_a_job_that_does_not_fit() -> None:
     assert log.starts["j03"] < 500, "without moves it waits for the ends of the others"
 
 
-def test_it_is_told_why_jobs_never_start() -> None:
+def test_a_remark_says_why_jobs_never_start() -> None:
     registry, log = installed(()), Log()
     policy = read_policy({"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}, {"name": "predicates"}]}]}, registry)
     built, _ = read_cluster(f"a=1x{GPUS}gpu").build(settings_for(policy))
