@@ -136,7 +136,7 @@ def test_cards_are_given_out_as_with_plain_turns(seed: int, policy: str) -> None
 
 
 @pytest.mark.parametrize("policy", ["navarch", "volcano", "by age", "by share", "proportion", "capacity"])
-def test_such_clusters_have_turns_in_one_step(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_clusters_have_turns_in_one_step(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or the property above compares plain turns with plain turns."""
     together: list[bool] = []
     take = EqualTurns.take

@@ -92,7 +92,7 @@ def test_a_stretch_of_victims_is_judged_as_its_batches_one_by_one(seed: int, sha
             bound.add_stretch(stretch)
 
 
-def nobody_in_vain(world: KaiWorld) -> int:
+def no_victim_in_vain(world: KaiWorld) -> int:
     """Search for every job, each time from the same state: without any one of the victims it would find no room, or a rule
     would be broken. Returns how many victims were looked at."""
     session = finished(world, load(ONLY_ALLOCATE, installed().catalogue(), "test"))
@@ -123,14 +123,14 @@ def nobody_in_vain(world: KaiWorld) -> int:
 @settings(max_examples=90, deadline=None)
 @given(SEEDS)
 def test_a_strict_search_evicts_nothing_in_vain(seed: int) -> None:
-    nobody_in_vain(kai_world(seed))
+    no_victim_in_vain(kai_world(seed))
 
 
 @settings(max_examples=6, deadline=None)
 @given(SEEDS, st.sampled_from((0.0, 0.25)))
-def test_nor_where_hundreds_run(seed: int, sharing: float) -> None:
-    nobody_in_vain(large_world(seed, sharing))
+def test_a_strict_search_among_hundreds_of_jobs_evicts_nothing_in_vain(seed: int, sharing: float) -> None:
+    no_victim_in_vain(large_world(seed, sharing))
 
 
 def test_the_random_clusters_have_many_evictions() -> None:
-    assert sum(nobody_in_vain(large_world(seed, 0.1)) for seed in range(2)) > 30
+    assert sum(no_victim_in_vain(large_world(seed, 0.1)) for seed in range(2)) > 30

@@ -111,7 +111,7 @@ class DeviceMaker:
                     devices["constraints"][0]["requests"] = ["r0"]
                 if kind == "distinctAttribute" and not self.repeats:
                     for body in (body for each in requests for body in each.get("firstAvailable") or (each["exactly"],)):
-                        body.update({"count": 1} if "count" in body else {})
+                        body.update({"allocationMode": "ExactCount", "count": 1} if "allocationMode" in body else {})
             metadata = {"name": name, "namespace": "default", "uid": name}
             made.append({"apiVersion": API, "kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}})
         user = dict(pod(f"p{number}").cpu("1").priority(priority))

@@ -145,9 +145,9 @@ class DomainSearch:
         """Add the reason that no domain was found, for the job or for the first part with a bound."""
         where = self.session.domains
         demands = [(where.bound(job), "the job"), *((where.bound_of_part(s), f"the sub-group {s.name}") for s in work.parts)]
-        for bound, who in demands:
+        for bound, part in demands:
             if bound is not None:
-                text = f"no HyperNode of tier {bound} or lower has room for {who}"
+                text = f"no HyperNode of tier {bound} or lower has room for {part}"
                 job.refuse(Reason("NoHyperNode", text, undone_by=_ROOM))
                 return
 

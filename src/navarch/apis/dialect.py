@@ -104,5 +104,7 @@ class Dialect(Struct, frozen=True):
     sub_group_of: Callable[[Pod], str] | None = None
     devices_of: Callable[[Pod, bool], DeviceRequest | None] | None = None
     gpu_groups_of: Callable[[Pod], tuple[str, ...]] | None = None
+    holds_shared_gpu: Callable[[Pod], bool] | None = None
+    """Whether the pod only reserves a GPU that other pods share. Those pods are counted on the GPU; the request of this one is not."""
     hints_of: Callable[[Pod], tuple[tuple[str, str], ...]] | None = None
     numa_placement_of: Callable[[Pod], tuple[tuple[str, Requests], ...]] | None = None

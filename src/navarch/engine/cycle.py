@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from navarch.engine.close import close
 from navarch.engine.containment.containment import Containment
+from navarch.engine.kept_session import keep_session, open_session
 from navarch.engine.points.conversation import Conversation, Exchange, Unanswered
-from navarch.engine.points.kept_session import keep_session, open_session
 from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry

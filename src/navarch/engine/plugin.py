@@ -89,7 +89,7 @@ class Plugin:
 
     def next_cycle(self) -> bool:
         """Called where the plugin may go on in a further cycle with the same session, instead of being opened anew
-        (`points/kept_session.py`). It must forget what belongs to the last cycle. True: everything else that it keeps follows from the
+        (`kept_session.py`). It must forget what belongs to the last cycle. True: everything else that it keeps follows from the
         policy, the specs of nodes and queues, the shapes and the other objects, which are the same. False, as in plugins without this
         method: a new session is opened."""
         return False

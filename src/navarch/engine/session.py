@@ -90,7 +90,7 @@ class Session(PluginRunner):
         self.semantics: Semantics = policy.semantics
         self.stopwatch = stopwatch = settings.stopwatch
         self.goes_on = False
-        """Whether its plugins say how they go on in a further cycle (`points/kept_session.py`)."""
+        """Whether its plugins say how they go on in a further cycle (`kept_session.py`)."""
         self.nodes = NodeState(snapshot.nodes)
         self.runs_spread = False
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
@@ -128,7 +128,7 @@ class Session(PluginRunner):
             self.timings[f"{plugin.name} (open)"] += stopwatch() - started
 
     def begin_cycle(self, snapshot: Snapshot, now: float, settings: CycleSettings) -> None:
-        """Set everything that belongs to one cycle. All else stays while a session is kept (`points/kept_session.py`)."""
+        """Set everything that belongs to one cycle. All else stays while a session is kept (`kept_session.py`)."""
         self.snapshot = snapshot
         self._proceed = settings.proceed
         self.note_job = settings.note_job

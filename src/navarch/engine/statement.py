@@ -333,7 +333,11 @@ class Statement:
     def _tell_again(self, operation: Operation, sign: int) -> None:
         devices, task = self.session.devices, operation.tasks[0]
         if devices is not None and task in devices.groups:
-            devices.leave_again(operation.task, task, operation.nodes[0])
+            if sign < 0:
+                devices.leave_again(operation.task, task, operation.nodes[0])
+            else:
+                promised = self._evictions[task].before == PIPELINED and self.session.semantics.evicted_promise_stays
+                devices.undo_leave_again(operation.task, task, operation.nodes[0], promised=promised)
         assert operation.job is not None
         repeated, row = self.session.repeated_evictions, operation.job.row
         if sign > 0 or operation.job.counts[self._evictions[task].before]:  # a status that no task has is not looked up

@@ -14,7 +14,7 @@ from navarch.explanation.names import job_key, workload_names
 from navarch.explanation.result import Explanation
 from navarch.explanation.search import Search
 from navarch.explanation.shared_run import SharedRuns
-from navarch.explanation.start_time import BesideSearch, StartTimeQuestion, tell_start
+from navarch.explanation.start_time import ForkedAnswer, StartTimeQuestion, tell_start
 from navarch.explanation.subject import Census
 from navarch.explanation.trials import Run, Trials
 from navarch.installed import installed
@@ -146,7 +146,7 @@ def explain_read(
         return census.follow(key, changed)
 
     question = StartTimeQuestion(read.run, key, history, job_deadlines(census.input.of_kind("Job")), min(trials, RUNS), seed)
-    beside = BesideSearch(question, seconds) if may_fork and question.is_long and BesideSearch.is_possible() else None
+    beside = ForkedAnswer(question, seconds) if may_fork and question.is_long and ForkedAnswer.is_possible() else None
     search_seconds = seconds * _SEARCH_SHARE if beside is None and question.may_know else seconds
     limited = Trials(
         read.given,

@@ -25,11 +25,11 @@ def likely_blockers(session: Session, job: Job, units: Mapping[str, Unit]) -> li
     """Sets of jobs whose pods leave enough room for the job: of its own queue, which lowers what that holds as well, and of any."""
     queue_of = {spec.key: spec.queue for spec in session.snapshot.jobs.specs if spec is not None}
     own = {name: unit for name, unit in units.items() if any(queue_of.get(key) == job.queue.name for key in unit.keys)}
-    found = [_Guess(session, job, some).made() for some in (own, units)]
+    found = [_RoomSearch(session, job, some).made() for some in (own, units)]
     return [each for number, each in enumerate(found) if each and each not in found[:number]]
 
 
-class _Guess:
+class _RoomSearch:
     def __init__(self, session: Session, job: Job, units: Mapping[str, Unit]) -> None:
         self.session, self.job = session, job
         self.free: IntArray = session.nodes.idle.copy()

@@ -7,9 +7,9 @@ from typing import Any
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import QueueRank
 from navarch.engine.points.protocols import JobOrder, QueueOrder
+from navarch.engine.points.waiting_order import waiting_order
 from navarch.engine.record import CycleRecord
 from navarch.engine.session import Session
-from navarch.engine.waiting_order import waiting_order
 from navarch.explanation.result import Ahead, OrderAnswer
 from navarch.ingest.groups import shown_key
 from navarch.model.resources import format_amount

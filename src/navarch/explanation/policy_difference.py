@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from navarch.explanation.trials import standing_of
+from navarch.explanation.trials import tally_of
 from navarch.ingest.groups import shown_key
 from navarch.offline.plan import Plan
 
@@ -35,7 +35,7 @@ class PolicyDifference(Struct, rename="camel"):
 
 def policy_difference(before: Plan, after: Plan) -> PolicyDifference:
     """Of two plans for the same objects and as many cycles."""
-    started = [{shown_key(job.job) for job in each.records[-1].jobs if standing_of(job).started} for each in (before, after)]
+    started = [{shown_key(job.job) for job in each.records[-1].jobs if tally_of(job).started} for each in (before, after)]
     evicted = [{eviction.pod for record in each.records for eviction in record.evictions} for each in (before, after)]
     bound = [{bind.pod: bind.node for record in each.records for bind in record.binds} for each in (before, after)]
     moved = sorted(pod for pod, node in bound[0].items() if bound[1].get(pod, node) != node)

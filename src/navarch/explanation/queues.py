@@ -12,7 +12,7 @@ from navarch.engine.reasons import dominant
 from navarch.engine.record import CycleRecord, QueueFigures
 from navarch.explanation.nodes import opened
 from navarch.explanation.result import Loan, QueueExplanation, ShareStep, WaitingJob
-from navarch.explanation.trials import Run, standing_of
+from navarch.explanation.trials import Run, tally_of
 from navarch.ingest.groups import shown_key
 from navarch.model.cluster import Cluster
 from navarch.model.resources import UNLIMITED, format_amount
@@ -42,7 +42,7 @@ def queue_explained(cluster: Cluster, record: CycleRecord, name: str, policy: Po
         found.steps = _steps(cluster, spec, own, figures, policy)
     found.borrows, found.lends = _loans(cluster, figures, name)
     place = {key: number for number, key in enumerate(record.tried)}
-    waiting = [each for each in record.jobs if each.queue == name and each.pods.get("Pending") and not standing_of(each).started]
+    waiting = [each for each in record.jobs if each.queue == name and each.pods.get("Pending") and not tally_of(each).started]
     for each in sorted(waiting, key=lambda job: (place.get(job.job, len(place)), job.job)):
         reason = dominant(each.reasons)
         found.waiting.append(WaitingJob(shown_key(each.job), each.pods["Pending"], reason.code if reason else "NotReached"))

@@ -30,7 +30,7 @@ from navarch.explanation.result import (
     Price,
 )
 from navarch.explanation.subject import Census, Object, Subject, Unit
-from navarch.explanation.trials import Outcome, Run, Spent, Standing, Trials
+from navarch.explanation.trials import Outcome, PodTally, Run, Spent, Trials
 from navarch.explanation.victims import may_take
 from navarch.ingest.groups import shown_key
 from navarch.model.resources import format_amount
@@ -50,15 +50,15 @@ class Search:
         self.census, self.key, self.trials = census, key, trials
         self.subject: Subject = census.subject(key)
         self.answer = Explanation(self.subject.name, "pending", Cause("", ""))
-        self._standing = self._at_first()
+        self._tally = self._at_first()
         self._other_units: list[Unit] | None = None
         self._running_units: list[Unit] | None = None
         self._guessed: list[BlockingSet] | None = None
         """At most one; None: nothing was guessed yet."""
 
-    def _at_first(self) -> Standing:
+    def _at_first(self) -> PodTally:
         tasks, spec = self.subject.tasks, self.subject.spec
-        return Standing(
+        return PodTally(
             spec.min_member if spec else 0,
             sum(bool(IS_ALLOCATED[task.status]) for task in tasks),
             sum(task.status == TaskStatus.SUCCEEDED for task in tasks),
@@ -77,12 +77,12 @@ class Search:
         answer.cause = self._cause(base)
         answer.nodes = self._nodes(base)
         answer.evictions = self._evictions(base)
-        if self._standing.started:
+        if self._tally.started:
             answer.state = "running"
-            if not self._standing.pending:
+            if not self._tally.pending:
                 where = sorted({task.node for task in tasks if task.node})
                 more = f" and {len(where) - _FEW} more" if len(where) > _FEW else ""
-                answer.cause = Cause("Running", f"its pods run on {', '.join(where[:_FEW])}{more}", {"pods": self._standing.bound})
+                answer.cause = Cause("Running", f"its pods run on {', '.join(where[:_FEW])}{more}", {"pods": self._tally.bound})
             placed = [task for task in sorted(tasks, key=lambda task: task.key) if task.node and IS_ALLOCATED[task.status]]
             found = (placement_of(self.trials, task) for task in placed[:_FEW])
             answer.placements = [each for each in found if each is not None]

@@ -58,7 +58,7 @@ class StartTimeQuestion:
         )
 
 
-class BesideSearch:
+class ForkedAnswer:
     """Answers the question in a process of its own, which ends after `seconds`."""
 
     def __init__(self, question: StartTimeQuestion, seconds: float) -> None:
@@ -98,7 +98,7 @@ def _answer(sender: Connection, question: StartTimeQuestion, seconds: float) -> 
     sender.send(question.answer(seconds))
 
 
-def tell_start(found: Explanation, question: StartTimeQuestion, seconds: float, beside: BesideSearch | None = None) -> None:
+def tell_start(found: Explanation, question: StartTimeQuestion, seconds: float, beside: ForkedAnswer | None = None) -> None:
     """Write the start time, or why it is not known, into the explanation. `beside`: where it is being estimated."""
     known_without = _known_without(found, question.run.now)
     if known_without:

@@ -78,7 +78,7 @@ class Spent(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PodTally:
     """How many pods of a job hold a node at the end of a cycle, and how many it needs."""
 
     min_member: int = 1
@@ -96,12 +96,12 @@ class Standing:
         return self.bound + self.finished >= self.min_member
 
 
-def standing_of(decision: JobDecision | None) -> Standing:
+def tally_of(decision: JobDecision | None) -> PodTally:
     if decision is None:
-        return Standing()
+        return PodTally()
     pods = decision.pods
     bound = sum(pods.get(each, 0) for each in _HELD)
-    return Standing(decision.min_member, bound, pods.get("Succeeded", 0), pods.get("Pending", 0))
+    return PodTally(decision.min_member, bound, pods.get("Succeeded", 0), pods.get("Pending", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Outcome:
 
 def started_after(records: Sequence[CycleRecord]) -> dict[str, bool]:
     """Jobs with pods that records tell of -> whether they hold their minimum in the end."""
-    return {shown_key(each.job): standing_of(each).started for record in records for each in record.jobs if each.pods}
+    return {shown_key(each.job): tally_of(each).started for record in records for each in record.jobs if each.pods}
 
 
 def evicted_in(records: Sequence[CycleRecord]) -> frozenset[str]:
@@ -237,19 +237,19 @@ def _what(mistake: ObjectError) -> tuple[str, str, str, str]:
 def outcome_of(run: Run, key: str, cycles: int, *, keep: bool = False, proceed: Callable[[], bool] | None = None) -> Outcome:
     """Decide until the job has started, for this many cycles at most. `keep`: with all records."""
     records: list[CycleRecord] = []
-    standing, ended = Standing(), None
+    tally, ended = PodTally(), None
     for number in range(1, cycles + 1):
         record = run.decide(proceed)
         records.append(record)
-        standing = standing_of(next((each for each in record.jobs if each.job == key), None))
-        if standing.started:
+        tally = tally_of(next((each for each in record.jobs if each.job == key), None))
+        if tally.started:
             ended = number
             break
         if is_settled(run, record):
             break
     return Outcome(
         cycles=ended,
-        sure=ended is not None or (bool(key) and not standing.may_count),
+        sure=ended is not None or (bool(key) and not tally.may_count),
         key=key,
         started=started_after(records) if ended is not None else {},
         evicted=evicted_in(records),

@@ -16,6 +16,7 @@ from navarch.apis.errors import ObjectError
 from navarch.apis.kai.pod_grouper import is_grouped, key_of
 from navarch.apis.registry import DIALECTS
 from navarch.ingest.groups import is_shadow, owner_key, same_own_labels
+from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.label_syntax import parse_int64
 from navarch.model.spec import DeviceRequest, PriorityClassSpec, TaskSpec
 from navarch.model.status import TaskStatus
@@ -27,6 +28,7 @@ _GROUPS = tuple(d.group_of for d in DIALECTS if d.group_of)
 _SUB_GROUPS = tuple(d.sub_group_of for d in DIALECTS if d.sub_group_of)
 _DEVICES = tuple(d.devices_of for d in DIALECTS if d.devices_of)
 _GPU_GROUPS = tuple(d.gpu_groups_of for d in DIALECTS if d.gpu_groups_of)
+_GPU_HOLDERS = tuple(d.holds_shared_gpu for d in DIALECTS if d.holds_shared_gpu)
 _QUEUES = tuple(d.queue_of for d in DIALECTS if d.queue_of)
 _NUMA = tuple(d.numa_placement_of for d in DIALECTS if d.numa_placement_of)
 _HINTS = tuple(d.hints_of for d in DIALECTS if d.hints_of)
@@ -132,8 +134,9 @@ class PodReader:
 
         A pod without a group is in the shadow job of its owner if it is ours. Otherwise it is in no job and only occupies its node."""
         meta, spec, status = pod.metadata, pod.spec, pod.status
-        standing = status_of(pod)
-        ours = self.is_ours(pod)
+        task_status = status_of(pod)
+        holds_gpu = any(holds(pod) for holds in _GPU_HOLDERS)
+        ours = not holds_gpu and self.is_ours(pod)
         node = spec.node_name or ""
         if not ours and not node:
             return None
@@ -156,6 +159,8 @@ class PodReader:
             hints=_hints(pod),
             devices=_devices(pod, ours),
         )
+        if holds_gpu:
+            shape = replace(shape, requests=tuple((name, amount) for name, amount in shape.requests if name not in GPU_RESOURCES))
         return TaskSpec(
             uid=meta.uid or f"{namespace}/{meta.name}",
             namespace=namespace,
@@ -163,7 +168,7 @@ class PodReader:
             shape=shape,
             job=job,
             node=node,
-            status=standing,
+            status=task_status,
             priority=_task_priority(pod, self.settings.absent_priority if priority is None else priority),
             pod_priority=priority or 0,
             has_priority=priority is not None,
@@ -189,7 +194,7 @@ class PodReader:
             deleted=seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
             phase=status.phase or "",
             disruption_target=_is_disruption_target(status),
-            gpu_groups=next((found for read in _GPU_GROUPS if (found := read(pod))), ()) if _GPU_GROUPS else (),
+            gpu_groups=() if holds_gpu else next((found for read in _GPU_GROUPS if (found := read(pod))), ()),
             numa_placement=next((zones for read in _NUMA if (zones := read(pod))), ()) if annotations else (),
             active_deadline=None if spec.active_deadline_seconds is None else float(spec.active_deadline_seconds),
         )

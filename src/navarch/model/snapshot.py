@@ -195,4 +195,4 @@ class Snapshot:
     number: int = 0
     """The serial number of this snapshot of its cluster."""
     session: Any = None
-    """The session of the last cycle, for the next one (`engine/points/kept_session.py`). None: there is none to go on with."""
+    """The session of the last cycle, for the next one (`engine/kept_session.py`). None: there is none to go on with."""

@@ -50,10 +50,12 @@ class Names:
 
 
 class Measures:
-    """An `Observer` that keeps figures. `gpus`: how many the cluster has. `quota`: GPUs that a queue is owed, None for no quota."""
+    """An `Observer` that keeps figures. `gpus`: how many the cluster has. `quota`: GPUs that a queue is owed, None for no quota.
+    `cores`: CPU cores of the cluster. Where it has no GPUs, their allocation is kept instead."""
 
-    def __init__(self, gpus: float, quota: Callable[[str], float | None] | None = None) -> None:
+    def __init__(self, gpus: float, quota: Callable[[str], float | None] | None = None, cores: float = 0.0) -> None:
         self.gpus = gpus
+        self.cores = 0.0 if gpus else cores
         self.jobs = 0
         self.finished = 0
         self.ended = 0
@@ -86,7 +88,7 @@ class Measures:
         """Percent of GPUs allocated where so many percent were asked for (`arrivals`)."""
         self.course: list[list[float]] = []
         """[percent asked for], [percent allocated], from the first arrival to the last (`arrivals`)."""
-        self._quota = quota or _no_quota
+        self._quota = quota if quota is not None and gpus else _no_quota
         self._holds: dict[str, float] = {}
         self._allocated = 0.0
         self._waiting = 0
@@ -101,7 +103,7 @@ class Measures:
         self._wait(now, job.name, job, True)
 
     def moved(self, now: float, job: SimulatedJob) -> None:
-        self._hold(now, job, job.held_gpus)
+        self._hold(now, job, job.held_cores if self.cores else job.held_gpus)
         self._wait(now, job.job.name, job.job, not job.nodes)
 
     def ended_job(self, now: float, job: SimulatedJob, *, done: bool) -> None:
@@ -190,8 +192,9 @@ class Measures:
             "jct": summary(self.completion),
             "queueing": summary(self.queueing),
             "makespan": max(self.last - self.first, 0.0) if self.first is not None else 0.0,
-            "gpuAllocated": {"mean": self._mean_share(self.allocated), "at": self.at},
-            "fragmentation": self._mean_share(self.fragmented),
+            "gpuAllocated": {"mean": self._mean_share(self.allocated, self.gpus), "at": self.at},
+            **({"cpuAllocated": {"mean": self._mean_share(self.allocated, self.cores)}} if self.cores else {}),
+            "fragmentation": self._mean_share(self.fragmented, self.gpus),
             "preemptions": self.preemptions,
             "lostGpuSeconds": self.lost_gpu_seconds,
             "fairness": {"jain": self._jain(), "finishTime": summary(self.finish_time_fairness)},
@@ -234,11 +237,11 @@ class Measures:
             waits.setdefault(size, []).append(waited)
         return {size: {"jobs": len(found), **summary(found)} for size, found in waits.items()}
 
-    def _mean_share(self, series: TimeSeries) -> float | None:
-        """Percent of the cluster's GPUs, over the whole time."""
-        if self.first is None or not self.gpus or self.last <= self.first or series.start is None:
+    def _mean_share(self, series: TimeSeries, whole: float) -> float | None:
+        """Percent of what the cluster has, over the whole time."""
+        if self.first is None or not whole or self.last <= self.first or series.start is None:
             return None
-        return 100 * series.integral(self.last) / (self.last - self.first) / self.gpus
+        return 100 * series.integral(self.last) / (self.last - self.first) / whole
 
     def _jain(self) -> float | None:
         """Jain's index over queues: 1 if jobs of all queues are slowed down alike, 1/n if those of one queue alone are."""

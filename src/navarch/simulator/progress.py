@@ -105,7 +105,16 @@ class SimulatedJob:
         """GPUs of the pods that run."""
         if len(self.nodes) == len(self.tasks):
             return self.job.gpus
-        sizes = [each.gpu_amount for each in self.job.pods for _ in range(each.count)]
+        return self._of_running([each.gpu_amount for each in self.job.pods])
+
+    @property
+    def held_cores(self) -> float:
+        """CPU cores of the pods that run."""
+        return self._of_running([each.cpu / 1000 for each in self.job.pods])
+
+    def _of_running(self, amounts: list[float]) -> float:
+        """`amounts`: of one pod of each set."""
+        sizes = [amount for amount, each in zip(amounts, self.job.pods) for _ in range(each.count)]
         return sum(size for uid, size in zip(self.tasks, sizes) if uid in self.nodes)
 
     @property

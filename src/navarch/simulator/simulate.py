@@ -20,13 +20,13 @@ from navarch.engine.points.conversation import not_asked
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.installed import installed
-from navarch.model.spec import QueueSpec
+from navarch.model.spec import NodeSpec, QueueSpec
 from navarch.offline.inputs import read_directories
 from navarch.offline.plan import read_policy, settings_for
 from navarch.simulator.arrivals import allocated_at, course, with_typical_pods
 from navarch.simulator.arrivals import arrivals as arrivals_of
 from navarch.simulator.clusters import ClusterError, ClusterSetup, read_cluster
-from navarch.simulator.clusters.setup import GPU
+from navarch.simulator.clusters.setup import GPU, UNSAID
 from navarch.simulator.failures import NodeFailures
 from navarch.simulator.fitting import Fitting
 from navarch.simulator.inputs import InOrder, PolicySource, check_arguments, listed_policies
@@ -89,6 +89,8 @@ class PolicyRun(Struct):
 
 
 _SHOWN_RUNS = 5
+FAILURES_IN_VAIN = 100
+"""Failures of each node in which no job ends, after which a run is given up: its jobs are longer than nodes last."""
 
 
 class SimulationResult(Struct):
@@ -205,7 +207,7 @@ def run_policy(
     built, nodes = setup.build(settings_for(policy))
     fitting = Fitting(nodes, setup.partition, they_stay=options.arrivals is not None)
     gpus = sum(dict(node.allocatable).get(GPU, 0) for node in nodes) / 1000
-    measures = Measures(gpus, lambda queue: quota_of(built.queues.get(queue)))
+    measures = Measures(gpus, lambda queue: quota_of(built.queues.get(queue)), cores_of(nodes))
     until: float | None = None
     come: list[TraceJob] = []
     if options.arrivals is not None:
@@ -228,9 +230,20 @@ def run_policy(
         failures=failures if failures is None or seed is None else replace(failures, seed=seed),
         skip=options.skip,
     )
+    ended = failed_then = 0
+    notes = [f"the cluster begins without the {setup.pods_left_out:,} pods in its manifests"] if setup.pods_left_out else []
     for count, time in enumerate(simulation.steps(jobs, until)):
-        if count % 1024 == 0 and progress is not None:
+        if count % 1024:
+            continue
+        if progress is not None:
             progress(name, time, measures.finished)
+        if measures.ended > ended:
+            ended, failed_then = measures.ended, simulation.node_failures
+        elif simulation.node_failures - failed_then > FAILURES_IN_VAIN * len(nodes):
+            failed = simulation.node_failures - failed_then
+            notes.append(f"no job ended while nodes failed {failed:,} times: given up with {_jobs(len(simulation.jobs))} not done")
+            simulation.jobs.clear()
+            break
     if options.arrivals is not None:
         held = measures.held()
         measures.at = allocated_at(come, held, gpus, options.arrivals)
@@ -239,11 +252,16 @@ def run_policy(
     measures.forget_quota()
     waiting = [job.job.name for job in simulation.waiting]
     seconds = perf_counter() - begun
-    without = [f"the cluster begins without the {setup.pods_left_out:,} pods in its manifests"] if setup.pods_left_out else []
-    warnings = [*without, *policy.warnings, *map(not_asked, registry.asked_servers(policy))]
+    warnings = [*notes, *policy.warnings, *map(not_asked, registry.asked_servers(policy))]
     why = simulation.why_waiting() if until is None else ""
     left_out, first = dict(fitting.left_out), fitting.first_left_out
     return PolicyRun(name, seed, measures, left_out, waiting, why, simulation.cycles, seconds, warnings, first_left_out=first)
+
+
+def cores_of(nodes: Sequence[NodeSpec]) -> float:
+    """CPU cores of the nodes; none where the description of a node does not mention them."""
+    each = [dict(node.allocatable).get("cpu", 0) / 1000 for node in nodes]
+    return 0.0 if max(each, default=0.0) >= float(UNSAID["cpu"]) else sum(each)
 
 
 def quota_of(queue: QueueSpec | None) -> float | None:

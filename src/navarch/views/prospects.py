@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from navarch.engine.never import never_starts
+from navarch.engine.points.waiting_order import waiting_order
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.engine.session import Session
-from navarch.engine.waiting_order import waiting_order
 from navarch.model.cluster import Cluster
 from navarch.model.timestamps import rfc3339
 

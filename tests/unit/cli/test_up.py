@@ -42,7 +42,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
 
 
 def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> None:
-    """At a speed at which each gang would be over before the next comes, if it held for the acts."""
+    """At a speed at which each gang would be over before the next comes, if it held for the steps."""
     command = [*NAVARCH, "up", "--until-settled", "--port", "0", "--speed", "100", "--kubeconfig", str(tmp_path / "k")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -137,6 +137,7 @@ def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: UpProcess) -> None
 def test_short_names_mean_volcanos_objects(up: UpProcess) -> None:
     for name in ("podgroup", "podgroups", "pg"):
         assert "scheduling.volcano.sh" in up.kubectl("explain", name).splitlines()[0]
+    up.kubectl("wait", "--for=create", "queue.scheduling.volcano.sh/default", "--timeout=120s")
     assert "queue.scheduling.volcano.sh/default" in up.kubectl("get", "queue", "-o", "name")
     assert "priorityclass.scheduling.k8s.io" in up.kubectl("get", "pc", "-o", "name")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from navarch.explanation.explain import explain_read, reading
-from navarch.explanation.start_time import BesideSearch, StartTimeQuestion
+from navarch.explanation.start_time import ForkedAnswer, StartTimeQuestion
 from navarch.testing.builders import node, pod, pod_group
 
 NOW = 100_000.0
-pytestmark = pytest.mark.skipif(not BesideSearch.is_possible(), reason="needs fork and two cores")
+pytestmark = pytest.mark.skipif(not ForkedAnswer.is_possible(), reason="needs fork and two cores")
 
 
 def question() -> StartTimeQuestion:
@@ -22,13 +22,13 @@ def question() -> StartTimeQuestion:
 
 def test_a_process_beside_the_search_gives_the_same_answer() -> None:
     asked = question()
-    beside = BesideSearch(asked, 600.0).answer()
+    beside = ForkedAnswer(asked, 600.0).answer()
     here = asked.answer(600.0)
     assert beside == here and here.known["default/waits"].p50 == 97_200.0 + 3600.0
 
 
 def test_a_process_that_is_not_needed_is_ended() -> None:
-    beside = BesideSearch(question(), 600.0)
+    beside = ForkedAnswer(question(), 600.0)
     beside.stop()
     assert not beside.runs
 

@@ -12,7 +12,7 @@ from navarch.engine.session import CycleStopped
 from navarch.explanation.explain import Reading, reading
 from navarch.explanation.shared_run import SharedRuns
 from navarch.explanation.subject import Census
-from navarch.explanation.trials import Spent, Trials, standing_of
+from navarch.explanation.trials import Spent, Trials, tally_of
 from navarch.testing.builders import node, pod, pod_group
 
 NOW = 1767258000.0
@@ -107,5 +107,5 @@ def test_a_shared_run_leaves_the_model_as_it_was() -> None:
 def test_a_pod_that_is_allocated_and_not_bound_has_not_started() -> None:
     """Volcano's backfill allocates a pod without requests on a node whose pod slots were all taken when the cycle opened, and binds it
     in a later cycle."""
-    assert not standing_of(JobDecision("ns/j", "q", "Inqueue", 1, {"Allocated": 1})).started
-    assert standing_of(JobDecision("ns/j", "q", "Inqueue", 1, {"Binding": 1})).started
+    assert not tally_of(JobDecision("ns/j", "q", "Inqueue", 1, {"Allocated": 1})).started
+    assert tally_of(JobDecision("ns/j", "q", "Inqueue", 1, {"Binding": 1})).started

@@ -74,6 +74,24 @@ def test_pods_of_another_scheduler() -> None:
     assert ours is not None and ours.job == "default/pod/a"
 
 
+def test_a_pod_that_reserves_a_shared_gpu_counts_without_the_gpu() -> None:
+    requests = {"cpu": "1m", "nvidia.com/gpu": "1"}
+    container = {"name": "main", "image": "reserve", "resources": {"requests": requests, "limits": requests}}
+    labels = {"app": "kai-resource-reservation", "runai-gpu-group": "group-0"}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "gpu-reservation", "namespace": "kai-resource-reservation", "labels": labels},
+        "spec": {"nodeName": "n", "containers": [container]},
+        "status": {"phase": "Running"},
+    }
+    task = read(manifest)
+    assert (task.job, task.node, task.gpu_groups) == ("", "n", ())
+    assert "nvidia.com/gpu" not in dict(task.shape.requests)
+    manifest["metadata"] = {"name": "other", "namespace": "ns", "labels": {"app": "web"}}
+    assert dict(read(manifest).shape.requests)["nvidia.com/gpu"] == 1000
+
+
 def test_equal_templates_share_one_shape_object() -> None:
     first = read(pod("a").cpu("1").memory("1Gi").on("n1"))
     second = read(pod("b", "elsewhere").cpu("1").memory("1Gi").on("n2"))

@@ -246,7 +246,7 @@ def started(status: str, at: str) -> dict[str, Any]:
         ("upstream", {}, False),
     ],
 )
-def test_what_a_group_said_before_its_minimum_was_raised_with_no_scheduler_there(
+def test_the_status_of_a_group_tells_of_its_start_before_its_minimum_was_raised(
     dialect: str, status: dict[str, Any], whole: bool
 ) -> None:
     scene = Scene()

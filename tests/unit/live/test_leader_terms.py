@@ -14,7 +14,7 @@ from navarch.live.cache.assumed_pods import AssumedBind, AssumedStatus
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.core import LiveCore
 from navarch.live.instructions import BindPod, BindResult, EndBind, Instruction
-from navarch.live.writers.binder import Asking, Binder
+from navarch.live.writers.binder import Binder, OutcomeLookup
 from navarch.live.writers.events import Events
 from navarch.live.writers.evictor import Evictor
 from navarch.live.writers.gang_marks import GangMarks
@@ -39,7 +39,7 @@ class Scene:
         self.queues = QueueStatuses(pool, self.cache)
         self.writers = LiveWriters(
             self.cache,
-            Binder(pool, self.core, cast(Asking, None)),
+            Binder(pool, self.core, cast(OutcomeLookup, None)),
             Evictor(pool, self.cache, assumed, events, lambda: 1e9),
             self.pods,
             GroupStatuses(pool, cast(Client, Asked(True)), self.cache, assumed, events, lambda: 1e9),

@@ -62,7 +62,7 @@ def test_the_order_of_events_does_not_matter() -> None:
         (TaskStatus.FAILED, 0, 0),
     ],
 )
-def test_what_a_pod_does_to_its_node(status: TaskStatus, used: int, releasing: int) -> None:
+def test_the_status_of_a_pod_moves_the_figures_of_its_node(status: TaskStatus, used: int, releasing: int) -> None:
     cluster = Cluster()
     cluster.put_node(NODE)
     cluster.put_task(task("t", TWO, "ns/j", "n", status=status))

@@ -61,7 +61,7 @@ def test_pending_pods_that_ask_for_nothing_count_as_ready_but_feed_no_one() -> N
 
 
 @pytest.mark.parametrize(("statuses", "missing"), [([S.PENDING] * 4, 3), ([S.RUNNING, S.PENDING], 2), ([S.RUNNING] * 3, 1)])
-def test_how_many_placements_it_takes_at_least(statuses: list[TaskStatus], missing: int) -> None:
+def test_the_missing_placements_are_a_lower_bound(statuses: list[TaskStatus], missing: int) -> None:
     gang, job = job_of(*statuses, minimum=3)
     assert gang.job_missing(job) == missing
 

@@ -80,7 +80,7 @@ def test_a_policy_that_starts_nothing_ends_and_says_so() -> None:
     assert run.remarks() == ["2 jobs never started: a, b; a: no action of the policy tries to place it; its actions are backfill"]
 
 
-def test_it_is_told_that_times_of_different_jobs_are_no_comparison() -> None:
+def test_a_remark_says_that_times_of_different_jobs_are_no_comparison() -> None:
     never = {"actions": "backfill", "tiers": [{"plugins": [{"name": "gang"}]}]}
     result = simulate([job("a", 0, 10)], "a=1x4gpu", [never, "fifo"])
     assert result.remarks()[-1] == (
@@ -114,6 +114,13 @@ def test_an_elastic_job_runs_slowly_on_a_cluster_that_never_holds_all_of_it() ->
     wide = TraceJob(name="wide", submit=0, duration=60, pods=(PodSet(8, gpus=1),), min_pods=2)
     (run,) = simulate([wide], "a=1x4gpu", ["fifo"]).runs
     assert list(run.measures.completion) == [120.0]
+
+
+def test_a_run_ends_where_nodes_never_last_as_long_as_a_job() -> None:
+    failures = NodeFailures(between=10.0, repair=10.0)
+    (run,) = simulate([job("long", 0, 10_000)], "a=2x4gpu", ["fifo"], failures=failures).runs
+    assert run.measures.finished == 0
+    assert [remark.partition("times: ")[2] for remark in run.remarks()] == ["given up with 1 job not done"]
 
 
 def test_jobs_that_a_walltime_ends_are_told() -> None:

@@ -233,3 +233,12 @@ def test_no_gpu_is_used_twice_while_pods_come_and_go(policy: str, monkeypatch: p
             whole[node] += 1000
         assert all(taken <= gpus[node] for node, taken in whole.items())
     assert measures.ended > 100 and any(job.nodes for job in simulation.jobs.values())
+
+
+def test_a_node_that_is_listed_twice_or_has_too_many_fields_is_named(tmp_path: Path) -> None:
+    nodes = tmp_path / "nodes.csv"
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\na,1000,1024,1,T4\na,1000,1024,1,T4\nb,1000,1024,1,T4,more\n")
+    with pytest.raises(ClusterError) as caught:
+        read_cluster(f"openb:{nodes}")
+    said = [line.removeprefix(f"{nodes}: ") for line in str(caught.value).splitlines()]
+    assert said == ["line 3 sn: found 'a', which line 2 has as well", "line 4: found 6 fields, expected 5"]

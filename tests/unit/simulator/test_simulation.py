@@ -16,6 +16,7 @@ from navarch.simulator.clusters import read_cluster
 from navarch.simulator.fitting import Fitting
 from navarch.simulator.jobs import PodSet, TraceJob
 from navarch.simulator.progress import SimulatedJob
+from navarch.simulator.simulate import simulate
 from navarch.simulator.simulation import Simulation
 
 GPUS = 4
@@ -126,7 +127,7 @@ def test_kai_moves_pods_together_for_a_job_that_does_not_fit() -> None:
     assert log.starts["j03"] < 500, "without moves it waits for the ends of the others"
 
 
-def test_it_is_told_why_jobs_never_start() -> None:
+def test_a_remark_says_why_jobs_never_start() -> None:
     registry, log = installed(()), Log()
     policy = read_policy({"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}, {"name": "predicates"}]}]}, registry)
     built, _ = read_cluster(f"a=1x{GPUS}gpu").build(settings_for(policy))
@@ -167,3 +168,12 @@ def test_a_shorter_job_without_room_that_comes_at_the_same_moment_stops_those_be
     fast, _ = play(jobs, "sjf", "a=1x4gpu")
     slow, _ = play(jobs, "sjf", "a=1x4gpu", skip=False)
     assert fast.starts == slow.starts == {"j00": 0.0, "j02": 100.0, "j01": 110.0}
+
+
+def test_on_a_cluster_without_gpus_cores_are_counted() -> None:
+    jobs = [TraceJob(name=name, submit=0, duration=100, pods=(PodSet(2, cpu=4000),), min_pods=1) for name in "ab"]
+    (run,) = simulate(jobs, "c=2x8cpu", ["fifo"]).runs
+    figures = run.measures.to_dict()
+    assert (figures["gpuAllocated"]["mean"], figures["cpuAllocated"]["mean"], figures["fragmentation"]) == (None, 100.0, None)
+    unsaid, gpus = (simulate(jobs, cluster, ["fifo"]).runs[0].measures.to_dict() for cluster in ("c=2x64Gi", "c=2x8cpu+1gpu"))
+    assert "cpuAllocated" not in unsaid and "cpuAllocated" not in gpus

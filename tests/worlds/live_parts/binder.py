@@ -14,7 +14,7 @@ from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.core import LiveCore
 from navarch.live.instructions import BindResult, EndBind, Instruction
 from navarch.live.writers.bind_requests import BindRequests
-from navarch.live.writers.binder import Asking, Binder
+from navarch.live.writers.binder import Binder, OutcomeLookup
 from navarch.model.status import TaskStatus
 
 
@@ -38,7 +38,7 @@ class Ends:
 class Scene:
     """A binder and a core in which the pod `a` is being bound. `served`: KAI's BindRequests are used, and whether they are served."""
 
-    def __init__(self, resync: Callable[[LiveCore], Asking] | None = None, served: bool | None = None) -> None:
+    def __init__(self, resync: Callable[[LiveCore], OutcomeLookup] | None = None, served: bool | None = None) -> None:
         self.ends = Ends()
         self.core = LiveCore(SETTINGS, self.ends.emit)
         self.cache = self.core.cache

@@ -8,7 +8,7 @@ searches of the cycle, although others of its tasks wait, and only the waiting t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from navarch.engine.job import Job
 from navarch.engine.session import Session
@@ -43,6 +43,10 @@ class LostTasks:
         """The tasks of its list that wait; None: it has no such list."""
         tasks = self._list_of(job)
         return None if tasks is None else [task for task in tasks if self.session.status[task] == TaskStatus.PENDING]
+
+    def lists_any(self, jobs: Iterable[Job]) -> bool:
+        """Whether one of these jobs has a list. A trial that evicts the job ends the list."""
+        return bool(self._kept) and any(self._list_of(job) is not None for job in jobs)
 
     def _list_of(self, job: Job) -> list[int] | None:
         version, tasks = self._kept.get(job.row, (-1, []))

@@ -110,6 +110,9 @@ class QueueForest:
         self._late = self._ranking is not None and session.semantics.queues_are_sorted_late
         if self._late:
             self._build(self._root)
+        filled = [branch for branch in self._branches.values() if branch is not None and branch.jobs]
+        self._only = filled[0] if victims and len(filled) == 1 else None
+        """The one queue with victims: no queues are compared."""
 
     def push(self, job: Job) -> None:
         branch = self._branch_of(job.queue)
@@ -117,6 +120,9 @@ class QueueForest:
             self._serial += 1
             entry = (self.session.job_order(job), self._serial, job)
             insort(branch.jobs, entry) if self.victims else heappush(branch.jobs, entry)
+            if self._only is not None:
+                assert branch is self._only, "what is left of a victim returns to its own queue"
+                return
             self._touch(branch)
             if self._late:
                 self._enter(branch)
@@ -132,6 +138,9 @@ class QueueForest:
 
     def pop(self) -> Job | None:
         """The best job of the best queue, removed from it."""
+        if self._only is not None:
+            self._drop_refused(self._only)
+            return self._only.jobs.pop()[2] if self._only.jobs else None
         leaf = self._top(self._root) if self._late else self._best(self._root)
         if leaf is None:
             return None

@@ -94,11 +94,11 @@ class Reprieve:
             turn = np.flatnonzero(fits & (start[:-1] + step < start[1:]))
             if not len(turn):
                 continue
-            who = start[turn] + step
-            back = gone[:, turn] - requests[:, who]
+            candidates = start[turn] + step
+            back = gone[:, turn] - requests[:, candidates]
             stays = _passes(filters, task, Selected(session.nodes, nodes[turn], {"requested": -back}, None))
             gone[:, turn[stays]] = back[:, stays]
-            victims[who[stays]] = False
+            victims[candidates[stays]] = False
         if not fits.all():
             search.texts = [(text, refused & ~fits) for text, refused in _texts(filters, task, emptied)]
 

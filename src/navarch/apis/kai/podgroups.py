@@ -40,6 +40,8 @@ GROUP_NAME: Final = "pod-group-name"
 SUB_GROUP_LABEL: Final = "kai.scheduler/subgroup-name"
 GPU_GROUP_LABEL: Final = "runai-gpu-group"
 _GPU_GROUPS: Final = f"{GPU_GROUP_LABEL}/"
+RESERVATION_APP: Final = "kai-resource-reservation"
+"""Label `app` of the pods by which KAI's binder reserves shared GPUs."""
 FRACTION: Final = "gpu-fraction"
 GPU_MEMORY: Final = "gpu-memory"
 DEVICES: Final = "gpu-fraction-num-devices"
@@ -320,6 +322,12 @@ def sub_group_of(pod: Pod) -> str:
     return part_of(meta.controller, labels, meta.annotation_map)
 
 
+def holds_shared_gpu(pod: Pod) -> bool:
+    """Whether KAI's binder made the pod to reserve a GPU for the pods of a GPU group."""
+    labels = pod.metadata.labels
+    return labels is not None and labels.get("app") == RESERVATION_APP
+
+
 def gpu_groups_of(pod: Pod) -> tuple[str, ...]:
     """The GPU groups of a pod. One group is in one label, several groups have a label each. The annotation of that name lists all of
     them: it remains if the API server does not copy labels from a binding."""
@@ -418,6 +426,7 @@ DIALECT: Final = Dialect(
     sub_group_of=sub_group_of,
     devices_of=devices_of,
     gpu_groups_of=gpu_groups_of,
+    holds_shared_gpu=holds_shared_gpu,
     hints_of=hints_of,
     numa_placement_of=numa_placement_of,
 )

@@ -61,6 +61,7 @@ ROWS: tuple[tuple[str, str, Show | None], ...] = (
     ("queueing, p99", "queueing.p99", None),
     ("makespan", "makespan", None),
     ("GPUs allocated, mean", "gpuAllocated.mean", percent),
+    ("CPU allocated, mean", "cpuAllocated.mean", percent),
     ("GPUs allocated at 100 % asked", "gpuAllocated.at.100", percent),
     ("GPUs allocated at 130 % asked", "gpuAllocated.at.130", percent),
     ("fragmentation, mean", "fragmentation", percent),
@@ -91,5 +92,5 @@ def show(console: Console, policies: Mapping[str, Any]) -> None:
 
 def _at(figures: Any, path: str) -> Any:
     for name in path.split("."):
-        figures = figures[name] if figures is not None else None
+        figures = figures.get(name) if figures is not None else None
     return figures

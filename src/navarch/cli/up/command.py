@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import errno
-import logging
-import signal
-import sys
-import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -29,15 +23,6 @@ Examples:
   navarch up --until-settled --speed 20        # run the sample, print a summary, stop
   navarch up --data-dir ./cluster              # the state survives a restart
 """
-REST_WITHIN = 600.0
-"""Seconds of the cluster's time without a change after which the sample is given up."""
-
-
-class _Told(NamedTuple):
-    """What is said about the sample before it starts."""
-
-    lines: tuple[str, ...] = ()
-    left_out: bool = False
 
 
 @click.command(cls=SchedulerCommand, epilog=EXAMPLES)
@@ -77,6 +62,7 @@ def up(no_sample: bool, no_web: bool, **given: Any) -> None:
     given["policy"] = given["policy"] or (f"SchedulingShard/{given['shard']}" if given["shard"] else "navarch")
     from navarch.cli.policy.mistakes import MISTAKES, tell
     from navarch.cli.up.cluster import UpOptions
+    from navarch.cli.up.running import run_cluster
     from navarch.embedded.node_sets import NodeSetError
     from navarch.embedded.storage.sqlite_log import DataDirInUse, set_aside_if_broken
     from navarch.engine.policy import PolicyError
@@ -86,7 +72,7 @@ def up(no_sample: bool, no_web: bool, **given: Any) -> None:
     if options.data_dir is not None and (said := set_aside_if_broken(options.data_dir / "store.db")):
         click.echo(said, err=True)
     try:
-        code = run_in_event_loop(_main(options))
+        code = run_in_event_loop(run_cluster(options))
     except PolicyError as error:
         tell(error, options.policy, options.plugin_dirs)
         raise SystemExit(MISTAKES) from None
@@ -99,130 +85,3 @@ def up(no_sample: bool, no_web: bool, **given: Any) -> None:
             raise click.ClickException(f"port {options.port} of this machine is in use already; --port 0 takes any free one") from None
         raise click.ClickException(f"the cluster cannot start: {error}") from None
     raise SystemExit(code)
-
-
-async def _main(options: Any) -> int:
-    from navarch.cli.tables.text import output_console
-    from navarch.cli.up.cluster import UpCluster
-    from navarch.cli.up.event_log import EventLog, WarningHandler
-    from navarch.cli.up.sample import Sample
-    from navarch.cli.up.summary import summary
-    from navarch.cli.up.view import View
-
-    started = time.perf_counter()
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    console = output_console()
-    live = console.is_terminal and not options.until_settled
-    _quiet_logs()
-    async with UpCluster(options) as cluster:
-        events = EventLog(cluster.server.store, cluster.hollow.timers, None if live else _line)
-        handler = WarningHandler(events)
-        logging.getLogger().addHandler(handler)
-        events.start()
-        sample = Sample(cluster, events)
-        work: list[asyncio.Task[Any]] = []
-        settled = False
-        try:
-            _line(cluster.export)
-            nodes = cluster.server.store.count("nodes")
-            size = "1 node" if nodes == 1 else f"{nodes} nodes"
-            events.add(f"{cluster.server.url} with {size} is up after {time.perf_counter() - started:.1f} s")
-            for warning in cluster.policy.warnings:
-                events.add(f"policy: {warning}")
-            assert cluster.scheduling is not None
-            work.append(asyncio.create_task(stop.wait(), name="stop"))
-            told = _sample_told(cluster, options)
-            for line in told.lines:
-                events.add(line)
-            if told.left_out and options.until_settled:
-                return 1
-            if options.sample and not told.left_out:
-                work.append(asyncio.create_task(_play(sample, options), name="sample"))
-            if options.web:
-                work.append(asyncio.create_task(_serve(cluster, events), name="dashboard"))
-            if options.metrics_names:
-                work.append(asyncio.create_task(_name_metrics(cluster, events), name="metrics"))
-            if live:
-                work.append(asyncio.create_task(View(cluster, events, console).run(), name="view"))
-            settled = await _until_over([cluster.scheduling, *work])
-        finally:
-            for task in work:
-                task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
-            events.stop()
-            logging.getLogger().removeHandler(handler)
-        if options.until_settled and not stop.is_set():
-            ran = summary(cluster, events, console, settled, time.perf_counter() - started)
-            return 0 if settled and ran else 1
-    if live:
-        _line("stopped")
-    return 0
-
-
-async def _serve(cluster: Any, events: Any) -> None:
-    """The dashboard beside the cluster, until cancelled."""
-    from navarch.cli.up.dashboard import DashboardProcess
-
-    await cluster.published()
-    process = DashboardProcess(await cluster.scheduler_port(), cluster.kubeconfig, cluster.options)
-    try:
-        cluster.dashboard = await process.start()
-        events.add(f"dashboard: {cluster.dashboard}" if cluster.dashboard else "the dashboard did not start: is its port in use?")
-        await asyncio.Event().wait()
-    finally:
-        await process.stop()
-
-
-async def _name_metrics(cluster: Any, events: Any) -> None:
-    """Say where the metrics are, once they are served; then wait until cancelled."""
-    events.add(f"metrics: http://127.0.0.1:{await cluster.scheduler_port()}/metrics")
-    await asyncio.Event().wait()
-
-
-def _sample_told(cluster: Any, options: Any) -> _Told:
-    from navarch.cli.up.sample_fit import evicts, how_long, misfit
-
-    if not options.sample:
-        return _Told()
-    reason = misfit(cluster.policy, cluster.server.store.count("nodes"), cluster.size())
-    if reason:
-        return _Told((f"the sample is left out: {reason}",), left_out=True)
-    lines = [how_long(options.speed)]
-    if not evicts(cluster.policy):
-        lines.append("this policy evicts nothing: where the sample takes something back, jobs wait until pods have ended")
-    return _Told(tuple(lines))
-
-
-async def _play(sample: Any, options: Any) -> bool:
-    """Returns whether the sample settled. Without --until-settled it runs until the command ends."""
-    await sample.play()
-    settled: bool = await sample.settled(REST_WITHIN)
-    if not options.until_settled:
-        await asyncio.Event().wait()
-    return settled
-
-
-async def _until_over(tasks: list[asyncio.Task[Any]]) -> bool:
-    """Wait for the first of these tasks to end; raises its error."""
-    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    settled = False
-    for task in done:
-        found = task.result()
-        settled = settled or (task.get_name() == "sample" and bool(found))
-    return settled
-
-
-def _line(text: str) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        click.echo(text)
-        sys.stdout.flush()
-
-
-def _quiet_logs() -> None:
-    """Keep log lines off the terminal."""
-    root = logging.getLogger()
-    root.handlers[:] = [logging.NullHandler()]
-    root.setLevel(logging.WARNING)

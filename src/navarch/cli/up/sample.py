@@ -10,7 +10,7 @@ from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.event_log import EventLog, job_of
 from navarch.cli.up.sample_fit import evicts
 from navarch.embedded.create_objects import create_all
-from navarch.embedded.kubelets.pod_behaviour import conduct_of
+from navarch.embedded.kubelets.pod_behaviour import behaviour_of
 from navarch.embedded.sample import STEPS, Step, documents
 from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import Store
@@ -92,7 +92,7 @@ def at_rest(cluster: UpCluster) -> bool:
     if not hollow.kubelets.is_idle or not hollow.workloads.is_idle:
         return False
     options = hollow.kubelets.options
-    return all(_rests(pod, lambda obj: conduct_of(obj, options).run_for is None) for pod in cluster.server.store.list("pods"))
+    return all(_rests(pod, lambda obj: behaviour_of(obj, options).run_for is None) for pod in cluster.server.store.list("pods"))
 
 
 def _rests(pod: Record, runs_for_ever: Callable[[Manifest], bool]) -> bool:

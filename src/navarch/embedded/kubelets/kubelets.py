@@ -1,7 +1,7 @@
 """Hollow kubelets: every node of the embedded cluster runs its pods as a real one would, without running anything.
 
 They act on the store in process. A node that is created is registered (figures, conditions, lease); a pod that is bound to it
-is admitted by the node's own count (`kubelet_room`), runs and ends as its annotations say (`kubelet_conduct`), and goes
+is admitted by the node's own count (`node_capacity`), runs and ends as its annotations say (`pod_behaviour`), and goes
 when it is deleted, after its grace.
 
 Faults on demand: `kubectl annotate node N navarch.io/fail=silent` makes a kubelet fall silent (its node becomes unreachable
@@ -21,7 +21,7 @@ from navarch.embedded.controllers.work_queue import WorkQueue
 from navarch.embedded.kubelets import pod_status as kubelet_status
 from navarch.embedded.kubelets.node_capacity import Room, held_by
 from navarch.embedded.kubelets.node_status import NOT_READY, Heartbeat, conditions, registered
-from navarch.embedded.kubelets.pod_behaviour import PREFIX, Conduct, KubeletOptions, conduct_of
+from navarch.embedded.kubelets.pod_behaviour import PREFIX, KubeletOptions, PodBehaviour, behaviour_of
 from navarch.embedded.kubelets.staged_pods import PodStages
 from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
@@ -250,15 +250,17 @@ class HollowKubelets:
         return True
 
     def _admitted(self, record: Record, node: HollowNode) -> None:
-        conduct = self._conduct(record)
-        for mistake in conduct.mistakes:
+        behaviour = self._behaviour(record)
+        for mistake in behaviour.mistakes:
             self._recorder.warning(record, "InvalidAnnotation", mistake, node.name)
-        if conduct.start_after <= 0:
+        if behaviour.start_after <= 0:
             self._start(record.namespace, record.name, record.uid)
             return
         now = timestamp(self._store.clock())
         home = _address(self._store.find("nodes", "", node.name))
-        self._timers.after(("start", record.uid), conduct.start_after, lambda: self._start(record.namespace, record.name, record.uid))
+        self._timers.after(
+            ("start", record.uid), behaviour.start_after, lambda: self._start(record.namespace, record.name, record.uid)
+        )
         self._write(record, kubelet_status.starting(record.obj, now, home))
 
     def _start(self, namespace: str, name: str, uid: str) -> None:
@@ -275,15 +277,15 @@ class HollowKubelets:
 
     def _run_on(self, record: Record, elapsed: float | None = None) -> None:
         """Set the end of a pod that runs, counted from when its containers started."""
-        conduct = self._conduct(record)
+        behaviour = self._behaviour(record)
         key = (record.namespace, record.name, record.uid)
         deadline = record.obj["spec"].get("activeDeadlineSeconds")
-        if conduct.run_for is None and deadline is None:
+        if behaviour.run_for is None and deadline is None:
             return
         if elapsed is None:
             elapsed = self._elapsed(record.obj)
-        if conduct.run_for is not None:
-            self._timers.after(("run", record.uid), conduct.run_for - elapsed, lambda: self._end(*key, conduct.exit_code))
+        if behaviour.run_for is not None:
+            self._timers.after(("run", record.uid), behaviour.run_for - elapsed, lambda: self._end(*key, behaviour.exit_code))
         if deadline is not None and not self._timers.has(("deadline", record.uid)):
             self._timers.after(("deadline", record.uid), deadline - elapsed, lambda: self._overdue(*key))
 
@@ -334,7 +336,7 @@ class HollowKubelets:
             self._timers.cancel((step, record.uid))
         grace = record.obj["metadata"].get("deletionGracePeriodSeconds") or 0
         phase = (record.obj.get("status") or {}).get("phase")
-        wait = 0.0 if phase in TERMINAL or phase == "Pending" else min(float(grace), self._conduct(record).stop_after)
+        wait = 0.0 if phase in TERMINAL or phase == "Pending" else min(float(grace), self._behaviour(record).stop_after)
         if wait <= 0:
             self._gone(record.namespace, record.name, record.uid)
         elif not self._timers.has(("stop", record.uid)):
@@ -367,8 +369,8 @@ class HollowKubelets:
             return None, None
         return record, node
 
-    def _conduct(self, record: Record) -> Conduct:
-        return conduct_of(record.obj, self.options, kubelet_status.restarts_of(record.obj))
+    def _behaviour(self, record: Record) -> PodBehaviour:
+        return behaviour_of(record.obj, self.options, kubelet_status.restarts_of(record.obj))
 
     def _write(self, record: Record, status: Manifest) -> Record:
         def change(pod: Manifest) -> Manifest:

@@ -40,7 +40,7 @@ class KubeletOptions:
 
 
 @dataclass(frozen=True)
-class Conduct:
+class PodBehaviour:
     """What one pod will do. `run_for` None: it runs until it is deleted."""
 
     start_after: float
@@ -51,8 +51,8 @@ class Conduct:
     """Annotations that could not be read. Defaults replace them."""
 
 
-def conduct_of(pod: Manifest, options: KubeletOptions, run: int = 0) -> Conduct:
-    """The conduct of a pod in its `run`-th life (restarts of its containers count)."""
+def behaviour_of(pod: Manifest, options: KubeletOptions, run: int = 0) -> PodBehaviour:
+    """The behaviour of a pod in its `run`-th life (restarts of its containers count)."""
     metadata = pod["metadata"]
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
     chance = random.Random(f"{options.seed}/{metadata.get('namespace')}/{metadata['name']}/{run}")
@@ -81,7 +81,7 @@ def conduct_of(pod: Manifest, options: KubeletOptions, run: int = 0) -> Conduct:
     rate = read(FAILURE_RATE, _rate, 0.0)
     if rate and chance.random() < rate:
         exit_code = exit_code or 1
-    return Conduct(start_after, stop_after, run_for, exit_code, tuple(mistakes))
+    return PodBehaviour(start_after, stop_after, run_for, exit_code, tuple(mistakes))
 
 
 def _exit_code(text: str) -> int:

@@ -116,8 +116,8 @@ class ClassView:
         self._looks_ahead = self.keeps_answers and self.figures_only and self.devices is None and not moving
         parts = session.shard is not None and not session.shard_is_hard
         local = not (self.global_filters or self.global_scorers or moving or parts)
-        self._may_stand = self.keeps_answers and local and not session.semantics.releasing_is_apart
-        self._standing: NodeRanking | None = None
+        self._may_rank = self.keeps_answers and local and not session.semantics.releasing_is_apart
+        self._ranking: NodeRanking | None = None
         self._singles = self._runs = 0
 
     def judge(self, at: Figures, rows: Rows | slice | None = None) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
@@ -186,8 +186,8 @@ class ClassView:
         self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = possible, idle, future, score
         if self._merits is not None:
             self._merits[1][rows] = self._merit(rows, self._merits[0])
-        if self._standing is not None and not self._standing.repair(rows, possible & idle & future, score):
-            self._standing = None
+        if self._ranking is not None and not self._ranking.repair(rows, possible & idle & future, score):
+            self._ranking = None
 
     def _answers_about(self, rows: set[int]) -> list[Answer] | None:
         if self._row_answers is None:
@@ -200,8 +200,8 @@ class ClassView:
         if self._merits is not None:
             at_once, merits = self._merits
             merits[row] = score + at_once * idle if possible and future else WORST
-        if self._standing is not None and not self._standing.repair_row(row, possible and idle and future, score):
-            self._standing = None
+        if self._ranking is not None and not self._ranking.repair_row(row, possible and idle and future, score):
+            self._ranking = None
 
     def merits(self, at_once: float) -> FloatArray:
         """Scores of the nodes that can take the task now or later, plus `at_once` where now; minus infinity elsewhere. Updated by
@@ -335,13 +335,13 @@ class ClassView:
         """Nodes for up to `count` tasks of the class in order, and whether they are promises only.
 
         May return fewer nodes than `count` (the group is exhausted, or must be updated): call again for the rest."""
-        if count == 1 and within is None and self._may_stand:
-            row = self._best_standing()
+        if count == 1 and within is None and self._may_rank:
+            row = self._best_ranked()
             if row is not None:
                 return [row], False
         self.refresh(look_ahead=count == 1)
-        if count > 1 and within is None and self._may_stand and not self._alone:
-            chosen = self._run_standing(count)
+        if count > 1 and within is None and self._may_rank and not self._alone:
+            chosen = self._run_ranked(count)
             if chosen:
                 return chosen, False
         groups = self.groups(within)
@@ -355,35 +355,35 @@ class ClassView:
             return self.choose_in(group, count, pipelined=pipelined), pipelined
         return [], False
 
-    def _best_standing(self) -> int | None:
+    def _best_ranked(self) -> int | None:
         """The node for one task, by cached totals from the second call on. None: no node has room now."""
         self.refresh()
-        if self._standing is not None:
-            return self._standing.best()
+        if self._ranking is not None:
+            return self._ranking.best()
         self._singles += 1
         if self._singles == 1:
             return None
-        self._standing = self._rank()
-        return None if self._standing is None else self._standing.best()
+        self._ranking = self._rank()
+        return None if self._ranking is None else self._ranking.best()
 
-    def _run_standing(self, count: int) -> list[int]:
+    def _run_ranked(self, count: int) -> list[int]:
         """Nodes for several tasks, by cached totals from the second call on. Empty: no node has room now."""
         self._runs += 1
-        if self._standing is None and self._runs > 1:
-            self._standing = self._rank()
-        ranking = self._standing
+        if self._ranking is None and self._runs > 1:
+            self._ranking = self._rank()
+        ranking = self._ranking
         return [] if ranking is None else self._run(ranking.total, ranking.extra, count, False, ranking.may_lose)
 
     def can_mix(self) -> bool:
         """Whether a run may place tasks of this class between tasks of other classes (`mixed_run`)."""
-        return self._may_stand and self._looks_ahead and not self.one_by_one(None)
+        return self._may_rank and self._looks_ahead and not self.one_by_one(None)
 
     def ranking(self) -> NodeRanking | None:
         """The totals of all nodes for one task, updated. None: no node has room now."""
         self.refresh(look_ahead=False)
-        if self._standing is None:
-            self._standing = self._rank()
-        return self._standing
+        if self._ranking is None:
+            self._ranking = self._rank()
+        return self._ranking
 
     def _rank(self) -> NodeRanking | None:
         group = self.possible & self.future & self.idle

@@ -39,6 +39,8 @@ class CountedDevices(SharedDevices):
         self._held_before: set[tuple[int, str]] = set()
         self._forgotten: set[int] = set()
         """Tasks whose leaving share the node forgot when they were promised another device: it stays when they come back."""
+        self._came_back: set[int] = set()
+        """Tasks that were evicted several times, and the last eviction is taken back."""
         super().__init__(session)
 
     @cached_property
@@ -73,10 +75,22 @@ class CountedDevices(SharedDevices):
         self._remove_leaving(kind, task, node, groups)
         self._add(kind, node, groups, LEAVES)
 
+    def undo_leave_again(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+        self._come_back(kind, task, node, promised)
+        self._came_back.add(task)
+
     def stop_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
-        groups = self.groups.get(task, ())
-        self._remove_leaving(kind, task, node, groups)
-        self._add(kind, node, groups, PROMISED if promised else HOLDS)
+        self._come_back(kind, task, node, promised)
+        self._came_back.discard(task)
+
+    def _come_back(self, kind: TaskClass, task: int, node: int, promised: bool) -> None:
+        """The last eviction of a task that is taken back first puts it back; the others take it away and put it back again."""
+        groups, held = self.groups.get(task, ()), PROMISED if promised else HOLDS
+        if task in self._came_back:
+            self._remove(kind, node, groups, held)
+        else:
+            self._remove_leaving(kind, task, node, groups)
+        self._add(kind, node, groups, held)
 
     def keep_stale_share(self, kind: TaskClass, task: int, node: int) -> None:
         self._forgotten.add(task)

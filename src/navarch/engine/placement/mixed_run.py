@@ -182,9 +182,10 @@ class _Run:
 
     def _best_rows(self, totals: FloatArray, first: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
         """The class of each task and its best node, until no node takes a task. The caller updates the totals between them."""
+        of_kind = list(totals)
         for kind in self._kind[first:end].tolist():
-            row = int(totals[kind].argmax())
-            if totals[kind, row] == WORST:
+            row = int(of_kind[kind].argmax())
+            if of_kind[kind].item(row) == WORST:
                 return
             yield kind, row
 

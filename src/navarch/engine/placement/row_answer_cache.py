@@ -84,11 +84,11 @@ class RowAnswerCache:
                 self._seen[row] = now
                 return [answer]
         while True:
-            found = [self._answers.get((self._kind(row), now.tobytes())) for row, now in zip(rows, figures)]
-            unknown = [(row, now) for row, now, answer in zip(rows, figures, found) if answer is None]
+            answers = [self._answers.get((self._kind(row), now.tobytes())) for row, now in zip(rows, figures)]
+            unknown = [(row, now) for row, now, answer in zip(rows, figures, answers) if answer is None]
             if not unknown:
                 self._seen.update(zip(rows, figures))
-                return found  # type: ignore[return-value]
+                return [answer for answer in answers if answer is not None]
             if not self._look_ahead(unknown):
                 return None
 

@@ -110,6 +110,9 @@ class SharedDevices:
     def leave_again(self, kind: TaskClass, task: int, node: int) -> None:
         """A task that leaves already is evicted once more."""
 
+    def undo_leave_again(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+        """The opposite of `leave_again`."""
+
     def stop_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
         """The opposite of `start_leaving`."""
         groups = self.groups.get(task, ())

@@ -1,12 +1,14 @@
-"""Pods that the Eviction API would refuse to evict: no action may choose them where the policy says `evictions: api`.
+"""Pods that the API server would refuse to evict: no action may choose them.
 
-A disruption budget protects a pod while it allows no disruption and the API server has not counted the pod's own disruption yet. A
-pod whose eviction was refused a moment ago (`REFUSED_EVICTIONS`) is protected as well, so the next cycle chooses another victim. Where
-victims are deleted nothing is protected.
+Where the policy says `evictions: api`, a disruption budget protects a pod while it allows no disruption and the API server has not
+counted the pod's own disruption yet. The Eviction API always refuses a pod with several budgets, and an empty selector means all pods
+of the namespace there. Where victims are deleted, budgets protect nothing. A pod whose eviction was refused a moment ago
+(`REFUSED_EVICTIONS`) is protected in both cases, so the next cycle chooses another victim.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,16 +28,15 @@ class ProtectedPods:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.rows: BoolArray | None = None
-        if session.policy.evictions == "api":
-            closed = [b for _, b in sorted(session.snapshot.budgets.items()) if b.allowed <= 0 and _means_pods(b)]
-            refused = session.snapshot.objects.get(REFUSED_EVICTIONS, {})
-            if closed or refused:
-                self.rows = self._covered(closed)
-                specs = session.snapshot.tasks.specs
-                for (_, uid), row in refused.items():
-                    spec = specs[row] if row < len(specs) else None
-                    if spec is not None and spec.uid == uid:
-                        self.rows[row] = True
+        budgets = _refusing(session.snapshot.budgets.values()) if session.policy.evictions == "api" else []
+        refused = session.snapshot.objects.get(REFUSED_EVICTIONS, {})
+        if budgets or refused:
+            self.rows = self._covered(budgets)
+            specs = session.snapshot.tasks.specs
+            for (_, uid), row in refused.items():
+                spec = specs[row] if row < len(specs) else None
+                if spec is not None and spec.uid == uid:
+                    self.rows[row] = True
 
     def has(self, task: int) -> bool:
         return self.rows is not None and bool(self.rows[task])
@@ -48,13 +49,18 @@ class ProtectedPods:
         for identity in np.unique(tasks.labels[alive]).tolist():
             alike = alive[tasks.labels[alive] == identity]
             labels = self.session.task(int(alike[0])).labels
-            for budget in budgets:
-                if labels and budget.selector is not None and selector_matches(budget.selector, labels):
-                    for row in alike.tolist():
-                        spec = self.session.task(row)
-                        rows[row] |= spec.namespace == budget.namespace and spec.name not in budget.disrupted_pods
+            meant = [budget for budget in budgets if selector_matches(budget.selector, labels)]
+            for row in alike.tolist() if meant else ():
+                spec = self.session.task(row)
+                own = [budget for budget in meant if budget.namespace == spec.namespace]
+                rows[row] = len(own) > 1 or any(each.allowed <= 0 and spec.name not in each.disrupted_pods for each in own)
         return rows
 
 
-def _means_pods(budget: DisruptionBudgetSpec) -> bool:
-    return budget.selector is not None and bool(budget.selector.requirements)
+def _refusing(budgets: Iterable[DisruptionBudgetSpec]) -> list[DisruptionBudgetSpec]:
+    """Budgets of the namespaces where some budget allows no disruption, or where there are several."""
+    of: dict[str, list[DisruptionBudgetSpec]] = {}
+    for budget in budgets:
+        if budget.selector is not None:
+            of.setdefault(budget.namespace, []).append(budget)
+    return [budget for own in of.values() if len(own) > 1 or own[0].allowed <= 0 for budget in own]

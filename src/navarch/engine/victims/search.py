@@ -46,7 +46,7 @@ def freed_at_most(session: Session, candidates: BoolArray) -> IntArray:
 
 def candidates_in_queue(session: Session, queue: Queue, statuses: Sequence[TaskStatus]) -> BoolArray:
     """Mask of the preemptable task rows in one of these statuses that belong to jobs of the queue."""
-    return _standing(session, statuses) & _job_mask(session, lambda number, name: name == queue.name)
+    return _evictable(session, statuses) & _job_mask(session, lambda number, name: name == queue.name)
 
 
 def candidates_elsewhere(session: Session, queue: Queue, statuses: Sequence[TaskStatus]) -> BoolArray:
@@ -56,14 +56,14 @@ def candidates_elsewhere(session: Session, queue: Queue, statuses: Sequence[Task
         found = session.queues.get(name)
         return found is not None and found is not queue and found.spec.reclaimable
 
-    return _standing(session, statuses) & _job_mask(session, other)
+    return _evictable(session, statuses) & _job_mask(session, other)
 
 
-def _standing(session: Session, statuses: Sequence[TaskStatus]) -> BoolArray:
+def _evictable(session: Session, statuses: Sequence[TaskStatus]) -> BoolArray:
     tasks = session.snapshot.tasks
-    standing: BoolArray = tasks.alive & tasks.preemptable & np.isin(session.status, statuses) & (session.node >= 0)
+    evictable: BoolArray = tasks.alive & tasks.preemptable & np.isin(session.status, statuses) & (session.node >= 0)
     protected = session.shared(ProtectedPods).rows
-    return standing if protected is None else standing & ~protected
+    return evictable if protected is None else evictable & ~protected
 
 
 def _job_mask(session: Session, wanted: Callable[[int, str], bool]) -> BoolArray:

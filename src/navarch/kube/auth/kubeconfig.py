@@ -158,12 +158,12 @@ def load_kubeconfig(paths: Sequence[Path], *, context: str | None = None, enviro
     user, user_folder = _named(merged.users, chosen.user, "user", where) if chosen.user else (User(), Path())
     if not cluster.server:
         raise ConfigError(f"kubeconfig {where}: cluster {chosen.cluster!r}: server: expected a URL, found nothing")
-    who = f"kubeconfig {where}: user {chosen.user!r}"
-    tls = _tls(cluster, cluster_folder, user, user_folder, who)
+    user_label = f"kubeconfig {where}: user {chosen.user!r}"
+    tls = _tls(cluster, cluster_folder, user, user_folder, user_label)
     endpoint = Endpoint(
         server=cluster.server,
         tls=tls,
-        credentials=_credentials(user, user_folder, cluster, cluster_folder, tls, who),
+        credentials=_credentials(user, user_folder, cluster, cluster_folder, tls, user_label),
         namespace=chosen.namespace or "default",
         headers=_impersonation(user),
         tls_server_name=cluster.tls_server_name or None,
@@ -185,11 +185,11 @@ def _decoded(value: str, field: str) -> bytes:
         raise ConfigError(f"{field}: expected base64: {error}") from error
 
 
-def _tls(cluster: KubeconfigCluster, cluster_folder: Path, user: User, user_folder: Path, who: str) -> Tls | None:
-    certificate = _pem(user.client_certificate, user.client_certificate_data, user_folder, f"{who}: client-certificate-data")
-    key = _pem(user.client_key, user.client_key_data, user_folder, f"{who}: client-key-data")
+def _tls(cluster: KubeconfigCluster, cluster_folder: Path, user: User, user_folder: Path, user_label: str) -> Tls | None:
+    certificate = _pem(user.client_certificate, user.client_certificate_data, user_folder, f"{user_label}: client-certificate-data")
+    key = _pem(user.client_key, user.client_key_data, user_folder, f"{user_label}: client-key-data")
     if (certificate is None) != (key is None):
-        raise ConfigError(f"{who}: expected client-certificate and client-key together, found one of them")
+        raise ConfigError(f"{user_label}: expected client-certificate and client-key together, found one of them")
     if not cluster.server.startswith("https://"):
         return None
     authority = _pem(cluster.certificate_authority, cluster.certificate_authority_data, cluster_folder, "certificate-authority-data")

@@ -127,7 +127,7 @@ class PodHandler:
 
     def _shrink(self, pod: Pod) -> None:
         meta = pod.metadata
-        self._cache.pods[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
+        self._cache.pods[meta.namespace or "", meta.name] = Pod(metadata=_identity(meta))
 
     def deleted(self, old: Pod, /) -> None:
         self._cache.remove_pod(old.metadata.uid or old.key)
@@ -153,7 +153,7 @@ class KindHandler:
         self.resource = resource
         """The version that is watched now."""
         self._on_invalid = on_invalid
-        self._standing: dict[ObjectKey, Any] = {}
+        self._last_valid: dict[ObjectKey, Any] = {}
         """The last valid version of objects whose newest one is invalid; the cache still has it."""
 
     def added(self, new: KubeObject, /) -> None:
@@ -165,25 +165,25 @@ class KindHandler:
     def _put(self, new: KubeObject, old: KubeObject | None) -> None:
         try:
             self._cache.put(self._read(new), _version(new))
-            if self._standing:
-                self._standing.pop(key_of(new.metadata), None)
+            if self._last_valid:
+                self._last_valid.pop(key_of(new.metadata), None)
         except ObjectError as error:
             if old is not None:
                 self._remember(old)
             self._on_invalid(self.kind.kind, self.resource, new.metadata, error)
         if isinstance(new, Node):
-            self._objects["", new.metadata.name] = Node(metadata=_who(new.metadata))
+            self._objects["", new.metadata.name] = Node(metadata=_identity(new.metadata))
 
     def _remember(self, old: KubeObject) -> None:
         try:
-            self._standing[key_of(old.metadata)] = self._read(old)
+            self._last_valid[key_of(old.metadata)] = self._read(old)
         except ObjectError:
             return  # invalid as well: the version before it stays
 
     def deleted(self, old: KubeObject, /) -> None:
-        standing = self._standing.pop(key_of(old.metadata), None)
+        last_valid = self._last_valid.pop(key_of(old.metadata), None)
         try:
-            self._cache.remove(standing or self._read(old))
+            self._cache.remove(last_valid or self._read(old))
         except ObjectError:
             # It never was valid, so the cache does not have it.
             return
@@ -200,7 +200,7 @@ class KindHandler:
         return kept_spec(found, self.kind.kind)
 
 
-def _who(meta: Metadata) -> Metadata:
+def _identity(meta: Metadata) -> Metadata:
     return Metadata(name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version)
 
 

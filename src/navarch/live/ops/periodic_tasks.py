@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import TYPE_CHECKING
 
 from navarch.apis.dialect import Settings
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PERIOD = 1.0
+MARKS_AFTER = 60.0
+"""Seconds after which a leader takes back what an earlier one left on pods that it does not evict."""
 
 
 class PeriodicTasks:
@@ -33,6 +36,8 @@ class PeriodicTasks:
         self._scheduler = scheduler
         self._absent_jobs = AbsentJobs(scheduler.cache, scheduler.writers.pods, scheduler.writers.groups, scheduler.clock)
         self._unattended_jobs = UnattendedJobs(scheduler.cache, scheduler.events)
+        self._marks_due: float | None = None
+        """When conditions that an earlier leader left on victims are taken back; None: not leading."""
         self._queue_task: asyncio.Task[bool] | None = None
         self._next_report = 0.0
         self._next_shard = 0.0
@@ -54,7 +59,10 @@ class PeriodicTasks:
                 if scheduler.dry_run is not None and not scheduler.rereading:
                     self._compare(scheduler.dry_run)
             if not scheduler.leading or scheduler.dry_run is not None:
+                self._marks_due = None
                 continue
+            with contained("marks of victims"):
+                self._take_back_marks(clock())
             with contained("half-bound gangs"):
                 scheduler.core.check_gangs(clock())
             with contained("promises"):
@@ -70,6 +78,14 @@ class PeriodicTasks:
                     self._unattended_jobs.report(scheduler.clock())
             with contained("default queue"):
                 self._check_default_queue()
+
+    def _take_back_marks(self, now: float) -> None:
+        """Once for each time as leader."""
+        if self._marks_due is None:
+            self._marks_due = now + MARKS_AFTER
+        elif now >= self._marks_due and not self._scheduler.rereading:
+            self._marks_due = math.inf
+            self._scheduler.writers.evictor.take_back_marks()
 
     def _compare(self, dry_run: DryRun) -> None:
         """Compare with the scheduler in charge, and write the report once a minute."""

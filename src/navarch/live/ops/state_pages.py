@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from navarch.engine.never import never_starts
+from navarch.engine.points.waiting_order import waiting_order
 from navarch.engine.reasons import next_step
 from navarch.engine.record import Eviction, Nomination
 from navarch.engine.session import Session
-from navarch.engine.waiting_order import waiting_order
 from navarch.ingest.groups import shown_key
 from navarch.live.ops.cycle_log import LoggedDecision
 from navarch.live.ops.state_publisher import current_state

@@ -26,7 +26,7 @@ from navarch.live.writers.outbox import Outbox
 log = logging.getLogger(__name__)
 
 
-class Asking(Protocol):
+class OutcomeLookup(Protocol):
     """Asks the API server about a pod whose bind has an unknown outcome; see `resync`."""
 
     def ask(self, bind: AssumedBind, delay: float) -> None: ...
@@ -44,7 +44,7 @@ class Binder:
         self,
         pool: WritePool,
         core: LiveCore,
-        resync: Asking,
+        resync: OutcomeLookup,
         *,
         prepare: Prepare = lambda bind, go: go(),
         requests: BindRequests | None = None,

@@ -7,8 +7,8 @@ already counts as evicted.
 The Eviction API answers 429 while a disruption budget allows no disruption. The eviction is then given up at once, and the pod is no
 victim for as long as `timeout` (`REFUSED_EVICTIONS`), so the next cycle chooses otherwise. Every other refusal is asked again until
 `timeout`: a conflict (409) may be another pod of that name, which the watch shows, or another writer of the pod at that moment; a
-namespace that is being deleted (403) takes its pods with it. An eviction that is given up takes its condition back, an event says so,
-and the pod counts as running again.
+namespace that is being deleted (403) takes its pods with it. Then the pod is no victim for as long again. An eviction that is given up
+takes its condition back, an event says so, and the pod counts as running again.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ STALE_GANGS = "stalegangeviction"
 """The action that evicts what is left of a broken gang; users look for its event by KAI's name."""
 KAI = "kai"
 """The dialect of groups whose readers look for KAI's annotations on the event."""
+LEFT_MARKED = "the scheduler was stopped before the pod was evicted, and the next one does not evict it"
 SCHEDULE = "schedule"
 """The action that preempts by kube-scheduler's rules; users look for its event by kube-scheduler's name."""
 _ACTIVE = [int(TaskStatus.BINDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNING), int(TaskStatus.RELEASING)]
 
 
-class _Going(Struct):
+class _PendingEviction(Struct):
     eviction: Eviction
     task: TaskSpec
     deadline: float
@@ -91,15 +92,15 @@ class Evictor:
         self._evictions = evictions
         self._pause = 1.0 / rate
         self._timeout = timeout
-        self._queue: deque[_Going] = deque()
+        self._queue: deque[_PendingEviction] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._in_flight = 0
-        self._refused: dict[str, tuple[_Going, asyncio.TimerHandle]] = {}
+        self._refused: dict[str, tuple[_PendingEviction, asyncio.TimerHandle]] = {}
         """Of those in flight, by uid: those that wait to be asked for again."""
         self._protected: dict[str, asyncio.TimerHandle] = {}
         """Pods that a budget protects, by uid, until they may be chosen again."""
         self._term = 0
-        """Which of our times as leader this is."""
+        """Counts the terms in which we lead: an answer of an earlier term changes nothing."""
 
     def __len__(self) -> int:
         return len(self._queue) + self._in_flight
@@ -113,7 +114,7 @@ class Evictor:
     def evict(self, eviction: Eviction, task: TaskSpec) -> None:
         """The eviction has been assumed: carry it out."""
         now = asyncio.get_running_loop().time()
-        self._queue.append(_Going(eviction, task, now + self._timeout, self._term))
+        self._queue.append(_PendingEviction(eviction, task, now + self._timeout, self._term))
         self._pace()
 
     def stop(self) -> None:
@@ -134,7 +135,7 @@ class Evictor:
             self._unprotect(uid)
 
     def _tell(self, eviction: Eviction, task: TaskSpec) -> None:
-        gains = f" for {eviction.for_}" if eviction.for_ else ""
+        gains = f" for {shown_key(eviction.for_)}" if eviction.for_ else ""
         note = eviction.message or f"Evicted by {eviction.action}{gains}"
         said = ("Normal", "Preempted", "Preempting") if eviction.action == SCHEDULE else ("Warning", "Evicted", "Evicting")
         self._events.emit(pod_reference(task.namespace, task.name, eviction.uid), *said, note)
@@ -170,8 +171,8 @@ class Evictor:
             self._mark(going)
         self._timer = asyncio.get_running_loop().call_later(self._pause, self._next)
 
-    def _mark(self, going: _Going) -> None:
-        message = going.eviction.message or f"{going.eviction.reason}: {going.eviction.for_}"
+    def _mark(self, going: _PendingEviction) -> None:
+        message = going.eviction.message or _condition_message(going.eviction)
         self._pool.submit(self._condition(going.task, "True", REASON, message), lambda outcome: self._marked(going, outcome))
 
     def _condition(self, task: TaskSpec, status: str, reason: str, message: str) -> Write:
@@ -186,7 +187,7 @@ class Evictor:
         path = PODS.path(task.namespace, task.name, "status")
         return Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.BINDING, repeatable=True)
 
-    def _marked(self, going: _Going, outcome: Outcome) -> None:
+    def _marked(self, going: _PendingEviction, outcome: Outcome) -> None:
         if isinstance(outcome, NotFound):
             self._done(going, "gone")
             return
@@ -199,7 +200,7 @@ class Evictor:
             log.warning("%s/%s: not marked as disrupted: %s", going.namespace, going.name, outcome)
         self._ask(going)
 
-    def _ask(self, going: _Going) -> None:
+    def _ask(self, going: _PendingEviction) -> None:
         """Evicting or deleting a pod a second time does no harm: it is going already."""
         going.attempts += 1
         uid, deletes = going.eviction.uid, self._evictions() == "delete"
@@ -212,7 +213,7 @@ class Evictor:
         write = Write(method, path, body, priority=Priority.BINDING, repeatable=True, attempts=1)
         self._pool.submit(write, lambda outcome: self._asked(going, outcome, by_budget=not deletes))
 
-    def _asked(self, going: _Going, outcome: Outcome, *, by_budget: bool) -> None:
+    def _asked(self, going: _PendingEviction, outcome: Outcome, *, by_budget: bool) -> None:
         if not isinstance(outcome, KubeError):
             self._assumed.accept_eviction(going.eviction.uid)
             self._done(going, "ok")
@@ -232,6 +233,7 @@ class Evictor:
             wait = max(asked or 0.0, min(0.5 * 2 ** min(going.attempts, 5), 10.0))
             if loop.time() + wait > going.deadline:
                 self._in_flight -= 1
+                self._protect(going.eviction.uid)
                 self._give_up(going, str(outcome))
             else:
                 self._refused[going.eviction.uid] = going, loop.call_later(wait, self._again, going)
@@ -239,6 +241,8 @@ class Evictor:
     def _protect(self, uid: str) -> None:
         row = self._cache.cluster.tasks.rows.of.get(uid)
         if row is not None:
+            if (before := self._protected.pop(uid, None)) is not None:
+                before.cancel()
             self._cache.cluster.put_object(REFUSED_EVICTIONS, "", uid, row)
             self._protected[uid] = asyncio.get_running_loop().call_later(self._timeout, self._unprotect, uid)
 
@@ -246,14 +250,14 @@ class Evictor:
         self._protected.pop(uid, None)
         self._cache.cluster.remove_object(REFUSED_EVICTIONS, "", uid)
 
-    def _again(self, going: _Going) -> None:
+    def _again(self, going: _PendingEviction) -> None:
         del self._refused[going.eviction.uid]
         if going.eviction.uid in self._assumed.evictions:
             self._ask(going)
         else:
             self._done(going, "gone")
 
-    def _done(self, going: _Going, result: str) -> None:
+    def _done(self, going: _PendingEviction, result: str) -> None:
         self._in_flight -= 1
         self._count(going.eviction.action, result)
 
@@ -262,7 +266,17 @@ class Evictor:
         self._protect(task.uid)
         self._say_given_up(task, why, marked=task.disruption_target)
 
-    def _give_up(self, going: _Going, why: str, *, told: bool = True) -> None:
+    def take_back_marks(self) -> None:
+        """Take back the condition of running pods that no eviction is under way for: a scheduler that was stopped while it evicted
+        them left it. Call it some time after the lead was taken. Until then this leader may choose the same victims."""
+        names = self._cache.settings.scheduler_names
+        for task in list(self._cache.cluster.tasks.specs):
+            if task is None or not task.disruption_target or task.deleting or task.status != TaskStatus.RUNNING:
+                continue
+            if task.uid not in self._assumed.evictions and (names is None or task.scheduler_name in names):
+                self._say_given_up(task, LEFT_MARKED, marked=True)
+
+    def _give_up(self, going: _PendingEviction, why: str, *, told: bool = True) -> None:
         self._assumed.end_eviction(going.eviction.uid)
         self._cache.refresh(going.eviction.uid)
         self._count(going.eviction.action, "given up")
@@ -284,3 +298,8 @@ def _kai_annotations(eviction: Eviction) -> dict[str, str]:
         namespace, _, name = shown_key(eviction.for_).partition("/")
         found |= {"evictor-pod-group-namespace": namespace, "evictor-pod-group-name": name}
     return found
+
+
+def _condition_message(eviction: Eviction) -> str:
+    """Why the pod goes, with the job as users name it."""
+    return f"{eviction.reason}: {shown_key(eviction.for_)}" if eviction.for_ else eviction.reason

@@ -29,7 +29,7 @@ from navarch.live.instructions import (
 from navarch.live.ops.metrics import Metrics, counting
 from navarch.live.settings import RunOptions
 from navarch.live.writers.bind_requests import BindRequests
-from navarch.live.writers.binder import Asking, Binder
+from navarch.live.writers.binder import Binder, OutcomeLookup
 from navarch.live.writers.events import Events
 from navarch.live.writers.evictor import Evictor
 from navarch.live.writers.gang_marks import GangMarks
@@ -129,7 +129,7 @@ def make_writers(
     metrics: Metrics,
     clock: Callable[[], float],
     *,
-    resync: Asking,
+    resync: OutcomeLookup,
     prepare: Callable[[AssumedBind, Callable[[], None]], None],
     requests: BindRequests,
     evictions: Callable[[], Evictions],

@@ -2,7 +2,7 @@
 
 A session writes into the columns that it gets, and logs the rows. So the next snapshot uses the same columns again: it copies the rows
 in the log and those that changed in the table, and enters them in the log. Sessions that go on read them there
-(`engine/points/kept_session.py`).
+(`engine/kept_session.py`).
 """
 
 from __future__ import annotations

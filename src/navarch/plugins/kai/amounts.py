@@ -17,6 +17,7 @@ from navarch.model.gpus import GPU_RESOURCES, UNKNOWN_GPU_MEMORY, gpu_portion, m
 from navarch.model.label_syntax import parse_count
 from navarch.model.node_facts import fit_nodes, gpu_memories, of_nodes
 from navarch.model.spec import NodeSpec, Shape
+from navarch.model.status import ON_NODE
 from navarch.plugins.kai.proportion.share_division import Floats
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ CPU, MEMORY, GPU = range(3)
 RESOURCES: Final = ("cpu", "memory", "gpu")
 GPU_CLASSES: Final = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.nvidia.com", "gpu.amd.com"})
 """Device classes, and drivers of resource slices, whose devices are GPUs."""
+KAI_APPS: Final = frozenset({"kai-resource-reservation", "scaling-pod"})
+"""Label `app` of the pods by which KAI's binder holds shared GPUs and its node scale adjuster asks for nodes."""
 
 
 def node_amounts(node: NodeSpec) -> Floats:
@@ -81,12 +84,27 @@ class KaiAmounts:
         self._placed: dict[tuple[int, int], Floats] = {}
 
     def total(self) -> Floats:
-        """The amounts of all ready nodes."""
+        """The amounts of all ready nodes, without what pods of other schedulers hold there."""
         snapshot = self.session.snapshot
-        out = of_nodes(snapshot, "fair total", _total).copy()
+        out = of_nodes(snapshot, "fair total", _total).copy() - self._held_by_others()
         for name, count in self.sliced_gpus().items():
             row = snapshot.nodes.row(name)
             out[GPU] += count if row is not None and fit_nodes(snapshot)[row] else 0
+        return out
+
+    def _held_by_others(self) -> Floats:
+        """What pods without a job hold on ready nodes. Pods of KAI itself, which hold shared GPUs or ask for nodes, do not count."""
+        snapshot = self.session.snapshot
+        tasks, out = snapshot.tasks, np.zeros(len(RESOURCES))
+        rows = np.flatnonzero(tasks.alive & (tasks.job < 0) & ON_NODE[tasks.status] & (tasks.node >= 0))
+        if not len(rows):
+            return out
+        rows = rows[fit_nodes(snapshot)[tasks.node[rows]]]
+        own = [n for n in np.unique(tasks.labels[rows]).tolist() if dict(snapshot.identities[n][1]).get("app") in KAI_APPS]
+        rows = rows[~np.isin(tasks.labels[rows], own)]
+        shapes, counts = np.unique(self.session.shape[rows], return_counts=True)
+        for number, count in zip(shapes.tolist(), counts.tolist()):
+            out += count * shape_amounts(snapshot.shapes[number], self.least_memory)
         return out
 
     def pending(self, task: int) -> Floats:

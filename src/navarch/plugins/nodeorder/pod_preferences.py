@@ -21,7 +21,7 @@ from navarch.plugins.predicates.pods.selection import of_own_term
 from navarch.plugins.predicates.pods.terms import CarriedTerm, pod_terms
 
 
-class Pull(Struct):
+class WeightedCount(Struct):
     weight: int
     pods: DomainCount
 
@@ -38,7 +38,7 @@ class PodPreferences(NodeScorer):
         self.ignore_others = ignore_others
         """Pods without preferences of their own are not scored at all."""
         self.terms = pod_terms(session)
-        self._pulls: dict[int, list[Pull]] = {}
+        self._counts_of: dict[int, list[WeightedCount]] = {}
         self._others: dict[int, list[tuple[int, CarriedTerm]]] = {}
 
     def applies(self, task: TaskClass) -> bool:
@@ -66,36 +66,37 @@ class PodPreferences(NodeScorer):
             self._others[task.number] = found
         return found
 
-    def _of(self, task: TaskClass) -> list[Pull]:
-        found = self._pulls.get(task.number)
+    def _of(self, task: TaskClass) -> list[WeightedCount]:
+        found = self._counts_of.get(task.number)
         if found is None:
-            found = self._pulls[task.number] = self._gather(task)
+            found = self._counts_of[task.number] = self._gather(task)
         return found
 
-    def _gather(self, task: TaskClass) -> list[Pull]:
+    def _gather(self, task: TaskClass) -> list[WeightedCount]:
         session, counts = self.session, pod_counts(self.session)
         own = task.shape.pod_affinity or PodAffinity()
-        pulls = []
-        for sign, wishes in ((1, own.preferred), (-1, own.anti_preferred)):
-            for weight, term in wishes:
+        counted = []
+        for sign, preferred in ((1, own.preferred), (-1, own.anti_preferred)):
+            for weight, term in preferred:
                 pods = counts.selected((of_own_term(session.snapshot, term),))
-                pulls.append(Pull(sign * weight, pods.by(term.topology_key)))
+                counted.append(WeightedCount(sign * weight, pods.by(term.topology_key)))
         looked_at, named = self._looked_at(own)
         for weight, carried in self._meant(task):
-            pulls.append(Pull(weight, counts.carrying(carried).by(carried.term.topology_key, named=named, counted=looked_at)))
-        return pulls
+            found = counts.carrying(carried).by(carried.term.topology_key, named=named, counted=looked_at)
+            counted.append(WeightedCount(weight, found))
+        return counted
 
     def _looked_at(self, own: PodAffinity) -> tuple[BoolArray | None, str]:
-        """Where the list of nodes with such pods is drawn up at open, a pod without wishes looks at those nodes only."""
+        """Where the list of nodes with such pods is made at open, a pod without preferences looks at those nodes only."""
         if not self.session.semantics.affinity_lists_fixed_at_open or own.preferred or own.anti_preferred:
             return None, ""
         return self.session.shared(OpeningLists).any, "affinity at open"
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         total: FloatArray = np.zeros(len(self.session.nodes))[at.rows]
-        for pull in self._of(task):
-            if pull.pods.total:
-                total += pull.weight * pull.pods.at(at.rows)
+        for each in self._of(task):
+            if each.pods.total:
+                total += each.weight * each.pods.at(at.rows)
         return total
 
     def normalise(self, task: TaskClass, raw: FloatArray, low: float, high: float) -> FloatArray:

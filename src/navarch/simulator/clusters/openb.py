@@ -19,10 +19,14 @@ GPU_MEMORY = "16000"
 def cluster(path: str) -> ClusterSetup:
     documents: list[Document] = []
     mistakes: list[str] = []
+    lines: dict[str, int] = {}
+    """Name of a node -> its line."""
     try:
         for line, row in rows_of(path, lambda line, wrong: mistakes.append(f"{path}: line {line}{wrong}"), COLUMNS):
             try:
                 documents.append(Document(_node(row), f"{path} line {line}"))
+                if lines.setdefault(row["sn"], line) != line:
+                    raise RowError(f"sn: found {row['sn']!r}, which line {lines[row['sn']]} has as well")
             except RowError as error:
                 mistakes.append(f"{path}: line {line} {error}")
     except TraceError as error:

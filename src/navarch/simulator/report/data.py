@@ -30,6 +30,7 @@ def report_data(result: SimulationResult, title: str, conditions: Sequence[str] 
         "neverStarted": {run.name: len(run.waiting) for run in runs},
         "series": {run.name: _series(run) for run in runs},
         "gpus": runs[0].measures.gpus,
+        "cores": runs[0].measures.cores,
         "course": {run.name: run.measures.course for run in runs if run.measures.course},
         "cdf": {"jct": _cdfs(runs, "completion"), "queueing": _cdfs(runs, "queueing")},
         "runs": [{"policy": run.name, "seed": run.seed, **run.measures.to_dict()} for run in result.runs],
@@ -40,7 +41,8 @@ def report_data(result: SimulationResult, title: str, conditions: Sequence[str] 
 def _series(run: PolicyRun) -> dict[str, Any]:
     measures = run.measures
     end = measures.last
-    scale = 100 / measures.gpus if measures.gpus else 1.0
+    whole = measures.gpus or measures.cores
+    scale = 100 / whole if whole else 1.0
     queues = sorted(measures.queues.values(), key=lambda queue: (-_count(measures, queue.number), queue.name))[:MOST_QUEUES]
     return {
         "allocated": _columns(measures.allocated, end, scale),

@@ -105,6 +105,7 @@ function figures() {
     ["bounded slowdown, p99", plain, shorter, detail((each) => each.slowdown.p99)],
     ["makespan", time, shorter, ends(of("makespan"))],
     ["GPUs allocated, mean", percent, 1, of("gpuAllocated.mean")],
+    ["CPU allocated, mean", percent, 1, of("cpuAllocated.mean")],
     ["GPUs allocated at 100 % asked", percent, 1, of("gpuAllocated.at.100")],
     ["GPUs allocated at 130 % asked", percent, 1, of("gpuAllocated.at.130")],
     ["fragmentation, mean", percent, -1, of("fragmentation")],
@@ -142,7 +143,7 @@ const markOf = (i, shade) => {
   const parts = dashOf(i).map((length, k) => `${k % 2 ? "transparent" : shade} ${at}px ${(at += length)}px`);
   return parts.length ? `repeating-linear-gradient(90deg, ${parts.join(", ")})` : shade;
 };
-const PAGE_WIDTH = 700; // of a sheet of paper, in the browser's pixels
+const PAGE_WIDTH = 680; // of a sheet of paper, in the browser's pixels
 
 const drawings = []; // each draws its plot anew
 const drawAll = () => drawings.forEach((draw) => draw());
@@ -190,7 +191,7 @@ window.addEventListener("afterprint", () => { printing = false; drawAll(); });
 const fromZero = (u, least, most) => [0, most > 0 ? most * 1.05 : 1];
 // A trace may count its seconds from zero: such times are shown as hours since then, others as dates.
 const begins = Math.min(...policies.flatMap((name) => data.series[name].allocated[0].slice(0, 1)));
-const counted = begins < 1e8;
+const counted = begins < 1e8 || begins === Infinity; // nothing happened: no date either
 const iso = (moment) => new Date(moment * 1000).toISOString();
 const clock = (u, ticks, axis, space, step) => ticks.map((tick) => {
   if (counted) return String(tick / 3600);
@@ -202,7 +203,7 @@ const overTime = (show, range) => ({
   x: { label: counted ? "hour" : "UTC", value: (u, v) => (v === null ? "" : counted ? digits(v / HOUR) : iso(v).slice(0, 16).replace("T", " ")) },
   time: !counted,
   steps: counted ? [1, 2, 4, 12, 24, 48, 120, 240, 720, 2400].map((hours) => hours * HOUR) : undefined,
-  axis: counted ? "hours" : "UTC",
+  axis: counted ? "hours" : `UTC, from ${iso(begins).slice(0, 10)} on`,
   ticks: clock,
   show,
   range: range || fromZero,
@@ -249,7 +250,8 @@ plot("course", policies, policies.map((name) => data.course[name] || [[], []]), 
   show: (v) => `${exact(v)} %`,
   range: [0, 100],
 });
-if (data.gpus) plot("allocated", policies, policies.map((name) => data.series[name].allocated), overTime((v) => v.toFixed(0) + " %", [0, 100]));
+if (data.cores) document.querySelectorAll(".unit").forEach((unit) => { unit.textContent = "CPU cores"; });
+if (data.gpus || data.cores) plot("allocated", policies, policies.map((name) => data.series[name].allocated), overTime((v) => v.toFixed(0) + " %", [0, 100]));
 plot("waiting", policies, policies.map((name) => data.series[name].waiting), overTime(exact));
 if (data.gpus) plot("fragmentation", policies, policies.map((name) => data.series[name].fragmentation), overTime((v) => v.toFixed(1) + " %"));
 ["jct", "queueing"].forEach(distribution);

@@ -24,11 +24,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from navarch.engine.cycle import decide
+from navarch.engine.points.waiting_order import waiting_order
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.registry import Registry
 from navarch.engine.session import Session
-from navarch.engine.waiting_order import waiting_order
 from navarch.model.changed_cluster import ChangedCluster
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot

@@ -30,7 +30,7 @@ class ClusterTotals:
         self._cluster = cluster
         self._closed: tuple[int, BoolArray, BoolArray] | None = None
 
-    def _standing(self) -> tuple[BoolArray, BoolArray]:
+    def _closed_and_ready(self) -> tuple[BoolArray, BoolArray]:
         """By row: whether the node takes no pods, and whether it is ready."""
         table = self._cluster.nodes
         if self._closed is None or self._closed[0] != table.changes:
@@ -43,7 +43,7 @@ class ClusterTotals:
     def to_dict(self, used: IntArray, assessment: Assessment) -> dict[str, Any]:
         """`used`: (resources, rows of the node table)."""
         cluster, table = self._cluster, self._cluster.nodes
-        closed, ready = self._standing()
+        closed, ready = self._closed_and_ready()
         top = min(len(closed), used.shape[1])
         alive = table.alive[:top]
         size = used.shape[0]
@@ -90,7 +90,7 @@ def starved_and_loans(cluster: Cluster, queues: Iterable[QueueFigures]) -> tuple
         for lender, wanted in sorted(lacks.items())
         if lender != borrower and (found := overlap(held, wanted))
     ]
-    loans = [{"borrower": who[0], "lender": who[1], "amounts": numbers(found)} for who, found in sorted(pairs, key=_largest)]
+    loans = [{"borrower": pair[0], "lender": pair[1], "amounts": numbers(found)} for pair, found in sorted(pairs, key=_largest)]
     return starved[:MOST_QUEUES], loans[:MOST_QUEUES]
 
 

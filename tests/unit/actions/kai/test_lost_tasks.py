@@ -17,6 +17,7 @@ def test_a_job_is_held_up_by_a_lost_task_until_one_of_its_tasks_moves() -> None:
     assert not lost.hold_up(job) and lost.waiting(job) is None, "nothing is carried out yet"
     statement.commit()
     lost.settle()
+    assert lost.lists_any([job])
     assert lost.hold_up(job) and lost.waiting(job) == [third], "only tasks of its list that wait weigh in the order of queues"
     session.statement().evict(second)
-    assert not lost.hold_up(job) and lost.waiting(job) is None
+    assert not lost.hold_up(job) and lost.waiting(job) is None and not lost.lists_any([job])

@@ -69,7 +69,7 @@ def test_every_mistake_and_exit_two(conf: Path) -> None:
     assert code == 2 and [m["line"] for m in json.loads(out)["mistakes"]] == [1, 5]
 
 
-def test_neither_a_file_nor_a_preset() -> None:
+def test_a_name_that_is_neither_file_nor_preset_is_refused() -> None:
     code, _, err = check("nothing-here.yaml")
     assert code == 2 and f"expected a preset ({', '.join(PRESETS)}) or a file that can be read" in err
     code, _, err = check("volcno")

@@ -16,7 +16,7 @@ import navarch
 from navarch.engine.arguments import Argument
 from navarch.engine.policy import PolicyError, load
 from navarch.engine.policy.kube_scheduler.configuration import OF_THE_PROCESS
-from navarch.engine.policy.kube_scheduler.default_plugins import ARGS, DEFAULTS, IMPLEMENTS
+from navarch.engine.policy.kube_scheduler.default_plugins import ARGS, DEFAULTS, GROUP_POINTS, IMPLEMENTS
 from navarch.engine.policy.scheduler_params import FLAGS, PARAMETERS
 from navarch.engine.policy.schema import Fields, Nested
 from navarch.engine.policy.search_budgets import FIELDS
@@ -310,6 +310,18 @@ def test_plugins_for_groups_are_in_effect_with_gang_scheduling_and_said_not_to_b
         warnings = load({**document, "profiles": [{"plugins": plugins}]}, installed().catalogue(), "p").warnings
         told = [any(name in warning for warning in warnings) for name in names[:2]]
         assert told == [not gangs, not gangs]
+
+
+@pytest.mark.parametrize("point", GROUP_POINTS)
+def test_the_points_of_groups_have_no_switch_and_it_is_said(point: str) -> None:
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    for word, given in (
+        ("not switched off", {"disabled": [{"name": "*"}]}),
+        ("not asked", {"enabled": [{"name": "NodeResourcesFit", "weight": 3}]}),
+    ):
+        plugins = {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}, point: given}
+        warnings = load({**document, "profiles": [{"plugins": plugins}]}, installed().catalogue(), "p").warnings
+        assert any(f"{word} at {point}" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize("star", [False, True])

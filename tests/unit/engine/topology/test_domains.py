@@ -101,7 +101,7 @@ def test_impossible_domains_are_reported_and_left_out() -> None:
     assert "tier 4 is called block" in tree_of_hyper_nodes(clash, NODES).mistakes[0]
 
 
-def test_how_far_a_demand_may_spread() -> None:
+def test_a_demand_bounds_the_tier_of_its_domain() -> None:
     tree = tree_of_hyper_nodes(TWO_ZONES, NODES)
     assert bound_of(tree, None) is None
     assert bound_of(tree, TopologyDemand(highest_tier=2)) == 2

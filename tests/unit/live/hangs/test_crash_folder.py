@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from navarch.live.hangs.crash_folder import Crash, CrashFolder, CrashFolderError
+from navarch.live.hangs.crash_folder import SIZE, Crash, CrashFolder, CrashFolderError
 from navarch.live.hangs.hung_jobs import FILE, INITIAL_BACKOFF, MAX_BACKOFF, HungJobs
 
 TRACEBACK = """Thread 0x00007f01 (most recent call first):
@@ -90,10 +90,10 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path, opened: Open) -> 
         opened(tmp_path / "file" / "below")
 
 
-def test_a_long_name_fits(tmp_path: Path, opened: Open) -> None:
-    folder = opened(tmp_path)
-    folder.note_job("n" * 10_000)
-    folder.note_job("ns/j")
+def test_of_a_long_name_the_beginning_is_kept(tmp_path: Path, opened: Open) -> None:
+    leave(tmp_path, "n" * 10_000)
+    crash = opened(tmp_path).crash
+    assert crash is not None and crash.job == "n" * (SIZE - 1)
 
 
 def test_each_further_hang_doubles_the_back_off(tmp_path: Path, opened: Open) -> None:

@@ -32,7 +32,7 @@ def test_an_event_goes_behind_everything_else_and_may_be_sent_twice() -> None:
     assert submitted.bodies()[1]["series"] == {"count": 2, "lastObservedTime": "2023-11-14T22:13:51.250000Z"}
 
 
-def test_what_an_event_refers_to() -> None:
+def test_an_event_refers_to_its_object_and_to_a_related_one() -> None:
     recorder, submitted, _ = make()
     node = Regarding("Node", "", "n1")
     recorder.emit(node, "Normal", "Freed", "Evicting", "x", POD, repeats=False, annotations={"a": "b"})

@@ -131,6 +131,21 @@ async def test_a_refusal_of_a_budget_is_given_up_at_once_and_the_pod_is_no_victi
     assert made.cluster.objects[REFUSED_EVICTIONS] == {}
 
 
+async def test_conditions_that_an_earlier_leader_left_are_taken_back() -> None:
+    said = Told()
+    evictor, made, submitted, _ = scene(said)
+    for name in ("a", "b"):
+        task = made.cluster.task(f"uid-{name}")
+        assert task is not None
+        made.cluster.put_task(replace(task, disruption_target=True, scheduler_name="navarch"))
+    made.assumed.evictions["uid-b"] = 0.0
+    evictor.take_back_marks()
+    (body,) = submitted.bodies()
+    (condition,) = body["status"]["conditions"]
+    assert (body["metadata"]["uid"], condition["type"], condition["status"]) == ("uid-a", "DisruptionTarget", "False")
+    assert said.reasons == ["EvictionGivenUp"]
+
+
 async def test_refused_evictions_are_forgotten_when_the_lead_is_lost() -> None:
     evictor, made, submitted, _ = scene(timeout=60.0)
     evict(evictor, made, "a")
@@ -165,6 +180,7 @@ async def test_a_refusal_for_good_does_not_make_the_same_victim_chosen_in_every_
             await asyncio.sleep(11.0)
         assert 5 <= asked <= 10
     assert (ends, status(made, "a")) == ([("preempt", "given up")] * 3, TaskStatus.RUNNING)
+    assert ("", "uid-a") in made.cluster.objects[REFUSED_EVICTIONS], "the next cycle chooses another one"
     assert asyncio.get_running_loop().time() > 150.0
 
 
@@ -218,6 +234,7 @@ async def test_a_victim_is_told_what_it_goes_for() -> None:
             "Evicted by preempt for default/winner",
         ),
         (Eviction("default/a", "n1", "uid-a", "default/pod/a", "shuffle", "", "p"), "Evicted by shuffle"),
+        (Eviction("default/a", "n1", "uid-a", "default/pod/a", "preempt", "lab/pod/b", "p"), "Evicted by preempt for lab/b"),
         (Eviction("default/a", "n1", "uid-a", "default/pod/a", "release", "x/y", "p", "the gang is released"), "the gang is released"),
     ):
         said = Told()

@@ -194,13 +194,18 @@ class TakenVictims:
 
     def of_jobs_on(self, node: int) -> Victims:
         """All batches of the jobs that have a batch on the node."""
+        of_job = self._of_job
         for batch in self.batches[self._indexed_batches :]:
-            self._of_job.setdefault(batch.job.row, []).append(batch)
+            row = batch.job.row
+            if row in of_job:
+                of_job[row].append(batch)
+            else:
+                of_job[row] = [batch]
         self._indexed_batches = len(self.batches)
         place, nodes = self.columns()
         rows = dict.fromkeys(self.batches[each].job.row for each in place[nodes == node].tolist())
-        found = (self._of_job[row] for row in rows)
-        return [Batch(of_job[0].job, tuple(task for batch in of_job for task in batch.tasks)) for of_job in found]
+        found = (of_job[row] for row in rows)
+        return [Batch(each[0].job, tuple(task for batch in each for task in batch.tasks)) for each in found]
 
     def suffice(self) -> bool:
         """The tests of `Probe.could_fit`. Where slots decide about GPUs, `may_be_enough` has counted them."""

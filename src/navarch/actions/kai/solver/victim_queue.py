@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from navarch.actions.kai.queue_forest import QueueForest
 from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.gangs.chunks import next_to_evict
@@ -17,8 +19,7 @@ from navarch.engine.job import Job
 from navarch.engine.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     job: Job
     tasks: tuple[int, ...]
     """The last task of a gang first."""

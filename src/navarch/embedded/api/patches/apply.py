@@ -146,7 +146,7 @@ def _settle_conflicts(
     for entry in others:
         contested = intersection(entry.get("fieldsV1"), touched)
         if contested is not None and not options.force:
-            said = f"conflict with {_who(entry)}"
+            said = f"conflict with {_manager_of(entry)}"
             causes += [cause("FieldManagerConflict", said, path) for path in paths(contested)]
         left = difference(entry.get("fieldsV1"), union(contested, removed))
         if left is not None:
@@ -156,7 +156,7 @@ def _settle_conflicts(
     return kept
 
 
-def _who(entry: Manifest) -> str:
+def _manager_of(entry: Manifest) -> str:
     """A manager as messages name it; one that updates also by version."""
     said = f'"{entry.get("manager")}"'
     if entry.get("subresource"):

@@ -16,7 +16,7 @@ from navarch.embedded.controllers.workloads.controller import Controller
 from navarch.embedded.controllers.workloads.ownership import Child
 from navarch.embedded.controllers.workloads.volcano_tasks import (
     TASK,
-    Happened,
+    TaskEvent,
     answer,
     exit_code_of,
     expected,
@@ -106,7 +106,7 @@ class VolcanoJobs(Controller):
             kind = self.operations.kind(self.resource)
             self.operations.delete(kind, owner.namespace, owner.name, DeleteOptions(propagation="Background"))
 
-    def _happenings(self, owner: Record, pods: dict[str, Child], phase: str) -> Iterator[Happened]:
+    def _happenings(self, owner: Record, pods: dict[str, Child], phase: str) -> Iterator[TaskEvent]:
         """What the pods say, in order of their names. A pod that is not there was lost if its task had so many when it was last
         counted; else it is one that the job was scaled up by, or that waits for another task."""
         before = (owner.obj.get("status") or {}).get("taskStatusCount") or {}
@@ -115,15 +115,15 @@ class VolcanoJobs(Controller):
             pod = pods.get(name)
             if pod is None or (pod.is_deleted and not pod.has_ended):
                 if phase == "Running" and (pod is not None or index < had.get(task, 0)):
-                    yield Happened("PodEvicted", task)
+                    yield TaskEvent("PodEvicted", task)
             elif pod.phase == "Failed":
-                yield Happened("PodFailed", task, exit_code_of(pod.obj))
+                yield TaskEvent("PodFailed", task, exit_code_of(pod.obj))
         ended: dict[str, list[bool]] = {}
         for name, task, _ in expected(owner.obj):
             ended.setdefault(task, []).append(name in pods and pods[name].phase == "Succeeded")
         for task, done in ended.items():
             if all(done):
-                yield Happened("TaskCompleted", task)
+                yield TaskEvent("TaskCompleted", task)
 
     def _make_up(self, owner: Record, pods: dict[str, Child]) -> list[Child]:
         """Make the group and the pods that are missing, and remove those that the job no longer has."""

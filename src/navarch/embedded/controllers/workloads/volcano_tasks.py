@@ -15,7 +15,7 @@ ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class TaskEvent:
     """Something that policies may answer to."""
 
     event: str
@@ -39,7 +39,7 @@ def task_minima(job: Manifest) -> list[tuple[str, int]]:
     ]
 
 
-def answer(job: Manifest, happened: Happened) -> str:
+def answer(job: Manifest, happened: TaskEvent) -> str:
     """The action that the task's policies, else the job's, have for an event; empty if none has."""
     own = next((task.get("policies") for name, task in _tasks(job) if name == happened.task), None)
     for policy in [*(own or ()), *(job["spec"].get("policies") or ())]:

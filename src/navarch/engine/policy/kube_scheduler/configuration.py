@@ -18,7 +18,7 @@ from navarch.engine.policy.evictions import KEY as EVICTIONS
 from navarch.engine.policy.evictions import read_evictions
 from navarch.engine.policy.file_form import KUBE_SCHEDULER_GROUP, Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
-from navarch.engine.policy.kube_scheduler.default_plugins import ALWAYS_RUN, ARGS, FORMS, IMPLEMENTS, POINTS, Form
+from navarch.engine.policy.kube_scheduler.default_plugins import ALWAYS_RUN, ARGS, FORMS, GROUP_POINTS, IMPLEMENTS, POINTS, Form
 from navarch.engine.policy.kube_scheduler.extenders import ignored_resources, read_extenders
 from navarch.engine.policy.kube_scheduler.merge import PluginSet, Weighted, merge
 from navarch.engine.policy.point_switches import DEFAULTS
@@ -278,11 +278,24 @@ class _ProfileReader:
                 self.findings.warn((*plugins, point), f"{', '.join(kept)}: not switched off at {point}, because {why}")
         if "SchedulingGates" not in runs["preEnqueue"]:
             self.findings.warn(plugins, f"SchedulingGates: not switched off, because {ALWAYS_RUN['preEnqueue'][1]}")
+        self._unread_of_groups(sets, gangs="GangScheduling" in runs["permit"])
         anywhere = set().union(*runs.values())
         for index, raw in enumerate(self.findings.items((*self.path, "pluginConfig"), given.get("pluginConfig"))):
             name = raw.get("name") if isinstance(raw, Mapping) else None
             if isinstance(name, str) and args.get(name) and name not in anywhere:
                 self.findings.warn((*self.path, "pluginConfig", index), f"args of {name} have no effect: the profile does not run it")
+
+    def _unread_of_groups(self, sets: Mapping[str, PluginSet], *, gangs: bool) -> None:
+        for point, (followed, why) in GROUP_POINTS.items():
+            given = sets.get(point)
+            if given is None:
+                continue
+            others = [name for name, _ in given.enabled if name != followed]
+            if others:
+                self.findings.warn((*self.path, "plugins", point), f"{', '.join(others)}: not asked at {point}, because {why}")
+            if given.disabled and gangs:
+                names = ", ".join(sorted(given.disabled))
+                self.findings.warn((*self.path, "plugins", point), f"{names}: not switched off at {point}, because {why}")
 
     def _option(
         self, name: str, points: Mapping[str, list[Weighted]], weights: Mapping[str, int], args: Mapping[str, object]

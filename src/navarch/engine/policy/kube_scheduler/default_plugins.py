@@ -90,6 +90,12 @@ ALWAYS_RUN: Mapping[str, tuple[str, str]] = {
     "preBind": ("filter", "volumes and devices are always prepared before the binding"),
 }
 """Point without a switch of its own -> the point whose switch it follows (empty: none), and why."""
+GROUP_POINTS: Mapping[str, tuple[str, str]] = {
+    "placementGenerate": ("TopologyPlacementGenerator", "a group always goes to one value of the label that it names"),
+    "placementScore": ("PodGroupPodsCount", "the placement that takes most pods of a group always wins"),
+    "podGroupPostFilter": ("", "DefaultPreemption at postFilter says whether groups preempt, and claims are always released"),
+}
+"""Point of kube-scheduler's workload cycle -> the plugin that is followed there, and what happens whatever a profile says."""
 
 _RESOURCES = Nested("resources", (Argument("name", "str"), Argument("weight", "int", 1, minimum=0)), many=True)
 _SHAPE = (Argument("utilization", "int", 0, minimum=0), Argument("score", "int", 0, minimum=0))

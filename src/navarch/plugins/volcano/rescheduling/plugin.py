@@ -69,11 +69,11 @@ class Rescheduling(Plugin):
         strategies = read_strategies(self.given["strategies"])
         if LOW_NODE_UTILIZATION not in strategies.names:
             return None
-        relief = Relief(self, strategies, self.given.text("metricsPeriod") or "5m")
+        relief = VictimSearch(self, strategies, self.given.text("metricsPeriod") or "5m")
         return relief.victims(candidates)
 
 
-class Relief:
+class VictimSearch:
     """One search for victims."""
 
     def __init__(self, plugin: Rescheduling, strategies: Strategies, period: str) -> None:

@@ -48,7 +48,7 @@ class Bucket:
 
 
 class JobBuckets:
-    """The buckets of one job. `units`: what one unit of each resource counts in comparisons (`resource_units`)."""
+    """The buckets of one job. `units`: what one unit of each resource counts in comparisons."""
 
     def __init__(self, relations: Relations, members: Sequence[Member], rows: Mapping[str, int], units: IntArray) -> None:
         self.relations = relations

@@ -31,6 +31,7 @@ const FIGURES = [
   ["queueing, p99", DURATION, SHORTER, "queueing.p99"],
   ["makespan", DURATION, SHORTER, "makespan"],
   ["GPUs allocated, mean", percent, 1, "gpuAllocated.mean"],
+  ["CPU allocated, mean", percent, 1, "cpuAllocated.mean"],
   ["GPUs allocated at 100 % asked", percent, 1, "gpuAllocated.at.100"],
   ["GPUs allocated at 130 % asked", percent, 1, "gpuAllocated.at.130"],
   ["fragmentation, mean", percent, -1, "fragmentation"],
@@ -63,6 +64,7 @@ function Report({ report }) {
     queueing: distribution(report, "queueing"),
   }), [report]);
   const rows = figuresOf(report);
+  const unit = report.cores ? "CPU cores" : "GPUs";
   const share = (v) => `${plain(v)} %`;
   return html`
     <p class="note">${report.title}${(report.conditions ?? []).map((each) => `, ${each}`)}${seedsOf(report)}</p>
@@ -73,14 +75,14 @@ function Report({ report }) {
       </section>
       <${Panel} title="GPUs allocated as jobs ask for more" label="Percent of the GPUs that jobs hold, by percent asked for"
         series=${series.course} show=${share} showX=${share} range=${[0, 100]} wide />
-      <${Panel} title="GPUs allocated" label="Percent of the GPUs that jobs hold, over time" series=${series.allocated} show=${share}
+      <${Panel} title=${`${unit} allocated`} label=${`Percent of the ${unit} that jobs hold, over time`} series=${series.allocated} show=${share}
         ...${timeAxis(series.allocated)} range=${[0, 100]} wide />
       <${Panel} title="Jobs that wait" label="Jobs that wait, over time" series=${series.waiting} show=${plain} ...${timeAxis(series.waiting)} />
       <${Panel} title="Fragmentation" label="Percent of the GPUs that are free and of no use to the pods that come"
         series=${series.fragmentation} show=${percent} ...${timeAxis(series.fragmentation)} />
       <${Panel} title="Completion time" label="Percent of jobs that took no longer" ...${series.jct} show=${share} logX range=${[0, 100]} />
       <${Panel} title="Queueing time" label="Percent of jobs that waited no longer" ...${series.queueing} show=${share} logX range=${[0, 100]} />
-      ${policies.map((name) => html`<${QueuesOf} key=${name} name=${name} queues=${report.series[name].queues} />`)}
+      ${policies.map((name) => html`<${QueuesOf} key=${name} name=${name} unit=${unit} queues=${report.series[name].queues} />`)}
       ${["bySize", "byQueue"].map((group) => html`<${Grouped} key=${group} report=${report} group=${group} />`)}
     </div>`;
 }
@@ -136,10 +138,10 @@ function Remarks({ report }) {
   ]);
 }
 
-function QueuesOf({ name, queues }) {
+function QueuesOf({ name, unit, queues }) {
   const series = useMemo(() => over(Object.keys(queues), (queue) => queues[queue].allocated), [queues]);
   if (!series.some((each) => each.values.some((value) => value))) return null;
-  return html`<${Panel} title="GPUs by queue" note=${name} label=${`GPUs by queue under ${name}`} series=${series} show=${plain}
+  return html`<${Panel} title=${`${unit} by queue`} note=${name} label=${`${unit} by queue under ${name}`} series=${series} show=${plain}
     ...${timeAxis(series)} />`;
 }
 

@@ -45,9 +45,11 @@ def gang(name: str, queue: str, gpus: int, pods: int = 1, preemptible: bool = Tr
     return made
 
 
-def opened(*objects: Manifest | list[Manifest], asleep: tuple[str, ...] = ()) -> tuple[Session, KaiProportion]:
+def opened(
+    *objects: Manifest | list[Manifest], asleep: tuple[str, ...] = (), names: frozenset[str] | None = None
+) -> tuple[Session, KaiProportion]:
     manifests = [m for found in objects for m in (found if isinstance(found, list) else [found])]
-    inventory = Inventory([Document(m) for m in manifests], Settings(imply_queues=False))
+    inventory = Inventory([Document(m) for m in manifests], Settings(imply_queues=False, scheduler_names=names))
     assert not inventory.mistakes
     cluster = inventory.cluster
     for name in asleep:
@@ -65,6 +67,15 @@ def job(session: Session, name: str) -> Job:
 
 def gpus(plugin: KaiProportion, queue: str, figures: str = "allocated") -> float:
     return float(getattr(plugin.tree, figures)[GPU, plugin.row[queue]])
+
+
+@pytest.mark.parametrize(("app", "total"), [("web", 6), ("kai-resource-reservation", 8), ("scaling-pod", 8)])
+def test_pods_of_other_schedulers_are_not_divided(app: str, total: float) -> None:
+    container = {"name": "c", "resources": {"requests": {"nvidia.com/gpu": "2"}, "limits": {"nvidia.com/gpu": "2"}}}
+    about = {"name": "other", "namespace": "default", "labels": {"app": app}}
+    other = {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": {"nodeName": "n", "containers": [container]}}
+    _, plugin = opened(node("n", 8), queue("a"), [{**other, "status": {"phase": "Running"}}], names=frozenset({"kai-scheduler"}))
+    assert plugin.total[GPU] == total
 
 
 def test_requests_of_inactive_jobs_count() -> None:

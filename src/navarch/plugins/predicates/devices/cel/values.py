@@ -56,9 +56,10 @@ class Semver:
         """`normalise` accepts a leading v, missing parts and leading zeros."""
         found = text[: _LONGEST_VERSION + 1]
         if normalise:
-            core, mark, rest = re.match(r"v?([^-+]*)([-+]?)(.*)", found, re.DOTALL).groups()  # type: ignore[union-attr]
+            core = re.split(r"[-+]", found.removeprefix("v"), maxsplit=1)[0]
+            rest = found.removeprefix("v")[len(core) :]
             parts = [part.lstrip("0") or "0" if part.isdigit() else part for part in core.split(".")]
-            found = ".".join(parts + ["0"] * (3 - len(parts))) + mark + rest
+            found = ".".join(parts + ["0"] * (3 - len(parts))) + rest
         match = _SEMVER.fullmatch(found) if len(found) <= _LONGEST_VERSION else None
         if match is None or any(len(number) > _MOST_DIGITS for number in match.groups()[:3]):
             raise CelRuntimeError(f"{shortened(text)} is not a semantic version: expected major.minor.patch")
