@@ -12,6 +12,9 @@ from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
+import numpy as np
+from msgspec.structs import replace
+
 from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, is_attainable, takes_part, waiting_tasks
 from navarch.actions.preemptor_eligibility import keeps_to_label
@@ -20,6 +23,7 @@ from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.gangs.subjobs import SubJob, needed_first
 from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.order_key import OrderKey
 from navarch.engine.statement import Statement
 from navarch.engine.victims import search
@@ -126,7 +130,9 @@ class GangEviction(Action):
 
     def _may_reclaim(self, job: Job, pending: list[int]) -> bool:
         session = self.session
-        for task in {session.class_of(t).number: session.class_of(t) for t in pending}.values():
+        kinds = [session.class_of(task) for task in pending]
+        at_once = session.semantics.evicts_for_all_pending
+        for task in [_together(kinds)] if at_once else {kind.number: kind for kind in kinds}.values():
             reason = session.preemptive(job.queue, task)
             if reason is not None:
                 job.refuse(reason)
@@ -278,3 +284,10 @@ class GangReclaim(GangEviction):
 
     name = "gangreclaim"
     reclaim = True
+
+
+def _together(kinds: Sequence[TaskClass]) -> TaskClass:
+    """A class that asks for what all these tasks ask for together. Its number follows from the amounts, and no other class has it."""
+    charge: IntArray = np.sum([kind.charge for kind in kinds], axis=0)
+    request: IntArray = np.sum([kind.request for kind in kinds], axis=0)
+    return replace(kinds[0], number=-1 - int.from_bytes(charge.tobytes(), "little"), charge=charge, request=request)

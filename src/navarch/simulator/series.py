@@ -5,6 +5,8 @@ Spans double when there are too many of them, so a day and a year both come out 
 
 from __future__ import annotations
 
+from array import array
+
 MOST_SPANS = 2048
 
 
@@ -15,7 +17,7 @@ class TimeSeries:
         self.span = span
         """Seconds that one point stands for."""
         self.start: float | None = None
-        self._sums: list[float] = []
+        self._sums = array("d")
         """Value times seconds, for each span since `start`."""
         self._value = 0.0
         self._since = 0.0
@@ -61,5 +63,5 @@ class TimeSeries:
 
     def _double(self) -> None:
         self.span *= 2
-        pairs = self._sums + [0.0] * (len(self._sums) % 2)
-        self._sums = [pairs[i] + pairs[i + 1] for i in range(0, len(pairs), 2)]
+        pairs = self._sums + array("d", [0.0] * (len(self._sums) % 2))
+        self._sums = array("d", [pairs[i] + pairs[i + 1] for i in range(0, len(pairs), 2)])

@@ -75,7 +75,8 @@ def test_a_gang_waits_for_all_its_pods_to_appear() -> None:
 def test_without_the_plugin_a_group_is_no_gang_and_that_is_said() -> None:
     plan = decided(node("n1").cpu("1"), group("g", 2), member("a", "g"), member("b", "g"), policy=PLAIN)
     assert bound(plan) == ["a"]
-    words = "default/g: under kube-scheduler's rules a group is a gang only with scheduling.k8s.io and GangScheduling"
+    words = "default/g is no gang here, so pods start one by one: "
+    words += "under kube-scheduler's rules only scheduling.k8s.io groups are gangs, with GangScheduling"
     assert words in plan.warnings
 
 
@@ -89,4 +90,4 @@ def test_a_group_of_another_api_is_announced_as_no_gang() -> None:
     pods = [pod(name).cpu("1").in_group("v") for name in ("a", "b")]
     plan = decided(node("n1").cpu("1"), volcano, *pods)
     assert bound(plan) == ["a"]
-    assert any(warning.startswith("default/v: under kube-scheduler's rules") for warning in plan.warnings)
+    assert any(warning.startswith("default/v is no gang here") for warning in plan.warnings)
