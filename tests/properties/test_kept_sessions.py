@@ -131,6 +131,12 @@ class Worlds:
             case _:
                 self.arrive()
 
+    def take(self, policy: Policy) -> Snapshot:
+        """The next snapshot of the first cluster. Only rows that have changed are copied, however many these are."""
+        with patch.object(node_copies, "MANY", 0):
+            self.last = self.both[0].snapshot(policy.semantics.node_order, instead_of=self.last)
+        return self.last
+
     def apply(self, record: CycleRecord) -> None:
         for bind in record.binds:
             if bind.job in self.jobs:
@@ -140,8 +146,9 @@ class Worlds:
                 self.put(tasks[place])
 
 
-def _cycles(seed: int, policy: Policy, steps: int) -> int:
-    """Run cycles in both worlds and compare. Returns how many of the first had to open a session."""
+def _cycles(seed: int, policy: Policy, steps: int, *, other_sessions: bool) -> int:
+    """Run cycles in both worlds and compare. Returns how many of the first had to open a session. `other_sessions`: now and then
+    another session is opened over a snapshot of the first world, before or instead of its cycle."""
     world, opened = Worlds(Random(seed)), 0
     opening = Session.open_plugins
 
@@ -153,11 +160,15 @@ def _cycles(seed: int, policy: Policy, steps: int) -> int:
     for step in range(steps):
         for _ in range(world.rng.choice((0, 1, 1, 2, 3))):
             world.happen()
-        with patch.object(node_copies, "MANY", 0):  # however many rows have changed, only they are copied
-            world.last = world.both[0].snapshot(policy.semantics.node_order, instead_of=world.last)
+        last = world.take(policy)
+        if other_sessions and world.rng.randrange(3) == 0:
+            Session(last, policy, REGISTRY, float(step)).dissolve()
+            if world.rng.randrange(2):
+                world.happen()
+                last = world.take(policy)
         fresh = world.both[1].snapshot(policy.semantics.node_order)
         with patch.object(Session, "open_plugins", counting):
-            kept = decide(world.last, policy, REGISTRY, float(step), f"c{step}", report_all=step % 3 == 0)
+            kept = decide(last, policy, REGISTRY, float(step), f"c{step}", report_all=step % 3 == 0)
         expected = decide(fresh, policy, REGISTRY, float(step), f"c{step}", report_all=step % 3 == 0)
         assert decisions(kept) == decisions(expected)
         assert kept.tried == expected.tried
@@ -169,9 +180,16 @@ def _cycles(seed: int, policy: Policy, steps: int) -> int:
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=12, deadline=None)
 def test_a_kept_session_decides_as_a_new_one(name: str, seed: int) -> None:
-    _cycles(seed, POLICIES[name], 25)
+    _cycles(seed, POLICIES[name], 25, other_sessions=False)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=12, deadline=None)
+def test_a_kept_session_goes_on_only_while_no_other_session_was_opened(name: str, seed: int) -> None:
+    _cycles(seed, POLICIES[name], 25, other_sessions=True)
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_most_cycles_go_on_with_the_session_of_the_last_one(name: str) -> None:
-    assert _cycles(1, POLICIES[name], 60) < 20
+    assert _cycles(1, POLICIES[name], 60, other_sessions=False) < 20

@@ -67,7 +67,6 @@ def decide(
         report_pods,
         perf_counter,
         timings,
-        containment.opening,
         proceed=proceed,
         note_job=note_job,
     )
@@ -107,9 +106,10 @@ def decide(
 def _attempt(
     snapshot: Snapshot, policy: Policy, registry: Registry, now: float, settings: CycleSettings, containment: Containment
 ) -> CycleRecord:
-    """One run of the cycle. If it raises, it leaves nothing behind except columns that the session's `opening` restores."""
+    """One run of the cycle. If it raises, it leaves nothing behind except columns that `containment.opening` restores."""
     timings = settings.timings
     with _Timed(timings, "open"):
+        containment.opening.keep()
         without, guarded = containment.without_preferences, containment.guarded
         session = open_session(snapshot, policy, registry, now, settings, without_preferences=without, guarded=guarded)
     for action in registry.make_actions(session):

@@ -49,6 +49,8 @@ def _may_be_kept(session: Session) -> bool:
         and session.devices is None
         and session.shard is None
         and not session.claimable_dims
+        and not session.semantics.overcommitted_nodes_are_out  # this and the next are applied to the pods when a session opens
+        and session.semantics.unserved_requests_count
     )
 
 
@@ -92,9 +94,11 @@ def _fits(session: Session, snapshot: Snapshot, policy: Policy, registry: Regist
     """Whether nothing has changed that the session was opened with. Unchanged lists and specs are the same objects."""
     last = session.snapshot
     return (
-        session.policy is policy
+        last is not snapshot  # the session has written its decisions into the figures of that one
+        and session.policy is policy
         and session.selected is registry.select_plugins(policy)
         and session.nodes.columns is snapshot.nodes
+        and session.nodes.columns.written is session.nodes.changed  # no other session has begun a log of its own
         and last.shapes is snapshot.shapes
         and last.versions == snapshot.versions
         and last.queues == snapshot.queues

@@ -45,7 +45,6 @@ from navarch.model.spec import Requests, TaskSpec
 from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
-    from navarch.engine.containment.set_aside import OpeningFigures
     from navarch.engine.registry import Registry
 
 S = TypeVar("S")
@@ -65,8 +64,6 @@ class CycleSettings(Struct, frozen=True):
     report_pods: bool = True
     stopwatch: Callable[[], float] = float
     timings: dict[str, float] = field(default_factory=dict)
-    opening: OpeningFigures | None = None
-    """Keeps the figures with which the cycle opened, before the first of them changes."""
     conversation: Conversation = field(default_factory=Conversation)
     """Questions to servers outside."""
     proceed: Callable[[], bool] | None = None
@@ -140,7 +137,6 @@ class Session(PluginRunner):
         self.devices_named = settings.devices
         self.report_all = settings.report_all
         self.timings = settings.timings
-        self.opening = settings.opening
         self.conversation = settings.conversation
         self.vetoed: dict[int, Reason] = {}
         """Tasks of the placement under way that a plugin refuses, for `Statement`: filled in `on_allocate`."""
@@ -347,8 +343,6 @@ class Session(PluginRunner):
         """Do not count the resources of tasks that have been leaving for longer than this as released."""
         rows = np.flatnonzero(self.snapshot.tasks.alive & (self.status == TaskStatus.RELEASING) & (self.node >= 0)).tolist()
         late = [t for t in rows if self._since_deletion(t) > seconds]
-        if self.opening is not None:
-            self.opening.keep()
         for task in late:
             self.nodes.stop_releasing(int(self.node[task]), self.class_of(task).request)
         self.stuck = frozenset(late)
@@ -390,8 +384,6 @@ class Session(PluginRunner):
         undoes leaves no note on the job."""
         if self._proceed is not None and not self._proceed():
             raise CycleStopped
-        if self.opening is not None:
-            self.opening.keep()
         return Statement(self, trial=trial)
 
     def shared(self, kind: Callable[[Session], S]) -> S:

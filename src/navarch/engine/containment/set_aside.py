@@ -35,7 +35,7 @@ class OpeningFigures:
         self._kept: list[tuple[TaskColumns | NodeColumns, Mapping[str, Any]]] | None = None
 
     def keep(self) -> None:
-        """To be called before the first write. The figures that the snapshot keeps are those of its first cycle alone."""
+        """To be called before a session opens, which may write figures. The snapshot keeps the figures of its first cycle alone."""
         if self._kept is None:
             self._kept = []
             for part in (self._snapshot.tasks, self._snapshot.nodes):

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from tests.worlds.plugin_session import World
+from tests.worlds.plugin_session import GPU, World
 
 from navarch.actions.allocate import Allocate
+from navarch.engine.action import Action
 from navarch.engine.containment.containment import MOST_IN_NAMESPACE, MOST_RESTARTS, TOO_MANY
 from navarch.engine.cycle import decide
 from navarch.engine.figures import Figures
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, Scope, TaskClass
 from navarch.engine.plugin import Plugin
+from navarch.engine.policy.compat import COMPAT
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.queue import Queue
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.model.resources import BoolArray, requests_from
-from navarch.model.spec import JobSpec, NodeSpec, Shape, TaskSpec
+from navarch.model.spec import DeviceRequest, JobSpec, NodeSpec, Shape, TaskSpec
 
 pytestmark = pytest.mark.contained
 
@@ -93,6 +96,50 @@ def test_the_snapshot_is_as_before() -> None:
         assert np.array_equal(getattr(snapshot.tasks, name), getattr(fresh.tasks, name))
     for name in ("counts", "pending", "queue_pending", "queue_jobs", "has_min_resources"):
         assert np.array_equal(getattr(snapshot.jobs, name), getattr(fresh.jobs, name))
+
+
+def gpu_world(*jobs: str) -> World:
+    """A node with two GPUs, half of one taken. Each of the jobs wants a whole one."""
+    made = World().node("n", cpu=64, gpu=2).node("broken", cpu=1).queue("q")
+    made.job("half").pods("half", 1, node="n", cpu=1, devices=DeviceRequest(fraction=500), gpu_groups=("g1",))
+    for job in jobs:
+        made.job(job).pods(job, 1, cpu=1, gpu=1)
+    return made
+
+
+@pytest.mark.parametrize("left_out", [(), ("broken",)])
+def test_a_restart_counts_shared_gpus_once(left_out: tuple[str, ...]) -> None:
+    policy = Policy(("allocate",), ((PluginOption("bad-job"),),))
+    snapshot = gpu_world("whole", "bad-1", "bad-2").cluster.snapshot()
+    record = decide(snapshot, policy, Registry([BadJob], [Allocate]), 0.0, left_out_nodes=left_out)
+    assert failing(record) == ["ns/bad-1", "ns/bad-2"]
+    assert bound(record) == ["ns/whole"]
+
+
+class ReleaseLost(Action):
+    """Fails on the job bad; then looks what a node without GPUs would have if the pod on it left."""
+
+    name = "release-lost"
+    free: ClassVar[list[int]] = []
+
+    def execute(self) -> None:
+        session = self.session
+        gpus, lost = session.snapshot.resource_names.index(GPU), session.class_of(0)
+        session.nodes.release(0, lost.request, lost.footprint, 1)
+        self.free.append(int(session.nodes.future_idle[gpus, 0]))
+        for job in session.jobs_with_pending():
+            if "bad" in job.key:
+                raise ValueError
+
+
+def test_a_restart_leaves_out_what_a_node_does_not_have() -> None:
+    made = World().node("n", cpu=4, gpu=0).node("o", cpu=4, gpu=1).queue("q")
+    made.job("lost").pods("lost", 1, node="n", cpu=1, gpu=1)
+    made.job("bad").pods("bad", 1, cpu=1)
+    ReleaseLost.free.clear()
+    policy = Policy(("release-lost",), ((),), semantics=COMPAT["kai"])
+    decide(made.cluster.snapshot(), policy, Registry([], [ReleaseLost]), 0.0)
+    assert ReleaseLost.free == [0, 0]
 
 
 def test_a_namespace_with_many_failures_is_set_aside_whole() -> None:
