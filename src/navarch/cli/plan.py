@@ -47,8 +47,9 @@ def moment(text: str) -> float:
     """Seconds since the epoch, or a time such as 2026-01-01T12:00:00Z (UTC if no zone is given)."""
     try:
         return read_moment(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+    except ValueError:
+        expected = "seconds since the epoch or a time such as 2026-01-01T12:00:00Z"
+        raise click.BadParameter(f"found {text!r}, expected {expected}") from None
 
 
 @contextmanager

@@ -241,7 +241,7 @@ def settings_for(
 
 
 def _labels(texts: object) -> frozenset[tuple[str, str]]:
-    """Labels that are written as KEY:VALUE. Volcano ignores what has no value, and so do we."""
+    """Labels that are written as KEY:VALUE. The reader of policies refuses an entry that has no value."""
     given = texts if isinstance(texts, list | tuple) else ()
     pairs = (str(text).partition(":")[::2] for text in given)
     return frozenset((key.strip(), value.strip()) for key, value in pairs if value.strip())

@@ -3,14 +3,15 @@
 Kept are nodes, queues, priority classes, jobs with their pods, the policy, and what was decided. Times become an order: what came
 first comes first. Expected durations become the time that is left. What the form has no words for (volumes, affinity between pods,
 shared devices ...) is left out, and said so. With `anonymous`, names of nodes, queues, classes, jobs, and values of labels and
-taints are replaced, and only labels that pods select nodes by are kept.
+taints are replaced, and only labels that pods select nodes by are kept. A value that is the name of a resource stays: reasons name
+resources too.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -33,13 +34,16 @@ _DEFAULTED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 class Names:
     """Names as they were, or others in their place."""
 
-    def __init__(self, anonymous: bool) -> None:
+    def __init__(self, anonymous: bool, resources: Collection[str]) -> None:
         self._anonymous = anonymous
+        self._resources = resources
         self._given: dict[tuple[str, str], str] = {}
         self._counts: Counter[str] = Counter()
 
     def of(self, kind: str, name: str) -> str:
         if not self._anonymous or not name or name in ("default", "root"):
+            return name
+        if kind == "value" and name in self._resources:
             return name
         found = self._given.get((kind, name))
         if found is None:
@@ -57,7 +61,9 @@ class Names:
 
 def to_scenario(recording: Recording, name: str, *, anonymous: bool = False) -> tuple[dict[str, Any], list[str]]:
     """The scenario, and what of the recording it lacks."""
-    return _Scenario(recording, Names(anonymous), anonymous).build(name)
+    amounts = [node.allocatable for node in recording.nodes] + [shape.requests for shape in recording.shapes]
+    resources = {resource for each in amounts for resource, _ in each}
+    return _Scenario(recording, Names(anonymous, resources), anonymous).build(name)
 
 
 class _Scenario:
@@ -223,16 +229,14 @@ class _Scenario:
             for name, listed in (("bound", "binds"), ("evicted", "evictions"), ("promised", "nominations"))
         }
         places = {self.pods[each["pod"]]: self.names.of("node", each["node"]) for each in decided["binds"] if each["pod"] in self.pods}
+        names = {name for key in self.job_names for name in (key, key.rpartition("/")[2])}
         waits = {}
         for job in decided["jobs"]:
-            texts = [self.names.in_text(text) for reason in job["reasons"] for text in reason["nodes"] if not self._names_a_job(text)]
+            # A text that names a job, as of a promise, has a time in it too, and another moment has another time.
+            texts = [self.names.in_text(text) for reason in job["reasons"] for text in reason["nodes"] if not _has_word(text, names)]
             if texts and job["job"] in self.job_names:
                 waits[self.job_names[job["job"]]] = texts[0]
         return {key: value for key, value in {**counts, "places": places, "waits": waits}.items() if value}
-
-    def _names_a_job(self, text: str) -> bool:
-        """Such texts, as of promises, have times in them too: another moment has other ones."""
-        return any(key.rpartition("/")[2] in text for key in self.job_names)
 
     def _counts(self, jobs: Iterable[str]) -> dict[str, int]:
         return dict(Counter(self.job_names[key] for key in jobs if key in self.job_names))
@@ -246,6 +250,11 @@ class _Scenario:
 
     def _note(self, text: str) -> None:
         self.notes[text] = None
+
+
+def _has_word(text: str, words: Collection[str]) -> bool:
+    """Whether one of the words is in the text, and is no part of a longer name there."""
+    return any(found.rstrip(".") in words for found in re.findall(r"[\w./-]+", text))
 
 
 def _amounts(requests: Requests) -> dict[str, Any]:

@@ -25,10 +25,10 @@ NO_END = "the trace does not say when they end"
 class Fitting:
     """Passes jobs on that may run, with the node selector of their queue. `left_out` counts the rest by reason."""
 
-    def __init__(self, nodes: Sequence[NodeSpec], partition: str = "", *, they_stay: bool = False) -> None:
-        """`they_stay`: jobs need not end."""
+    def __init__(self, nodes: Sequence[NodeSpec], partition: str = "", *, jobs_stay: bool = False) -> None:
+        """`jobs_stay`: jobs need not end."""
         self._nodes = nodes
-        self._they_stay = they_stay
+        self._jobs_stay = jobs_stay
         self._partition = partition
         self._queues = {node.labels.get(partition, "") for node in nodes} if partition else set()
         self._pods: dict[tuple[str, tuple[PodSet, ...]], tuple[PodSet, ...]] = {}
@@ -65,7 +65,7 @@ class Fitting:
 
     def _wrong_with(self, job: TraceJob) -> str:
         """Why the job is left out; empty: it is not."""
-        if job.duration == math.inf and job.walltime is None and not self._they_stay:
+        if job.duration == math.inf and job.walltime is None and not self._jobs_stay:
             return NO_END
         key = (job.needed, job.pods)
         found = self._known.get(key)

@@ -17,19 +17,20 @@ PolicySource = str | Path | Mapping[str, object] | Policy
 _POLICY = (str, Path, Mapping, Policy)
 
 
-class InOrder:
-    """Jobs that a caller made, checked as they are read: each is a job, and none comes before the one ahead of it. `again`: they are
-    read more than once."""
+class CheckedJobs:
+    """Jobs that a caller made, checked as they are read: each is a job, and with `in_order` none comes before the one ahead of it.
+    `again`: they are read more than once."""
 
-    def __init__(self, jobs: Iterable[TraceJob], *, again: bool) -> None:
+    def __init__(self, jobs: Iterable[TraceJob], *, again: bool, in_order: bool) -> None:
         self._jobs = list(jobs) if again and isinstance(jobs, Iterator) else jobs
+        self._in_order = in_order
 
     def __iter__(self) -> Iterator[TraceJob]:
         last = -math.inf
         for job in self._jobs:
             if not isinstance(job, TraceJob):
                 raise ValueError(f"trace: found {job!r}, expected a TraceJob")
-            if job.submit < last:
+            if self._in_order and job.submit < last:
                 raise ValueError(
                     f"trace: found job {job.name!r} at {job.submit:g} after one at {last:g}, expected order of submission"
                 )

@@ -29,7 +29,7 @@ from navarch.simulator.clusters import ClusterError, ClusterSetup, read_cluster
 from navarch.simulator.clusters.setup import GPU, UNSAID
 from navarch.simulator.failures import NodeFailures
 from navarch.simulator.fitting import Fitting
-from navarch.simulator.inputs import InOrder, PolicySource, check_arguments, listed_policies
+from navarch.simulator.inputs import CheckedJobs, PolicySource, check_arguments, listed_policies
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.measures import Measures
 from navarch.simulator.simulation import Simulation
@@ -89,8 +89,8 @@ class PolicyRun(Struct):
 
 
 _SHOWN_RUNS = 5
-FAILURES_IN_VAIN = 100
-"""Failures of each node in which no job ends, after which a run is given up: its jobs are longer than nodes last."""
+FAILURES_WITHOUT_PROGRESS = 100
+"""Failures of each node in which no job ends or saves work, after which a run is given up: its jobs are longer than nodes last."""
 
 
 class SimulationResult(Struct):
@@ -165,7 +165,7 @@ def simulate(
         read = read_trace(trace, window)
         jobs, left_out, outside = read.jobs, read.left_out, read.outside
     else:
-        jobs = trace if arrivals is not None else InOrder(trace, again=len(listed) * max(len(seeds), 1) > 1)
+        jobs = CheckedJobs(trace, again=len(listed) * max(len(seeds), 1) > 1, in_order=arrivals is None)
     listed_jobs = jobs if arrivals is None else list(jobs)
     setup = read_cluster(cluster) if isinstance(cluster, str) else cluster
     registry = installed(read_directories(plugin_dirs))
@@ -205,7 +205,7 @@ def run_policy(
     """One policy, one seed."""
     begun = perf_counter()
     built, nodes = setup.build(settings_for(policy))
-    fitting = Fitting(nodes, setup.partition, they_stay=options.arrivals is not None)
+    fitting = Fitting(nodes, setup.partition, jobs_stay=options.arrivals is not None)
     gpus = sum(dict(node.allocatable).get(GPU, 0) for node in nodes) / 1000
     measures = Measures(gpus, lambda queue: quota_of(built.queues.get(queue)), cores_of(nodes))
     until: float | None = None
@@ -231,17 +231,20 @@ def run_policy(
         skip=options.skip,
     )
     ended = failed_then = 0
+    kept = 0.0
     notes = [f"the cluster begins without the {setup.pods_left_out:,} pods in its manifests"] if setup.pods_left_out else []
     for count, time in enumerate(simulation.steps(jobs, until)):
         if count % 1024:
             continue
         if progress is not None:
             progress(name, time, measures.finished)
-        if measures.ended > ended:
-            ended, failed_then = measures.ended, simulation.node_failures
-        elif simulation.node_failures - failed_then > FAILURES_IN_VAIN * len(nodes):
+        saved = sum(job.saved for job in simulation.jobs.values())
+        if measures.ended > ended or saved > kept or not simulation.jobs:
+            ended, kept, failed_then = measures.ended, saved, simulation.node_failures
+        elif simulation.node_failures - failed_then > FAILURES_WITHOUT_PROGRESS * len(nodes):
             failed = simulation.node_failures - failed_then
-            notes.append(f"no job ended while nodes failed {failed:,} times: given up with {_jobs(len(simulation.jobs))} not done")
+            left = f"{_jobs(len(simulation.jobs))} not done, and without those that had not come yet"
+            notes.append(f"no job ended while nodes failed {failed:,} times: given up with {left}")
             simulation.jobs.clear()
             break
     if options.arrivals is not None:

@@ -88,8 +88,13 @@ def test_a_pod_that_reserves_a_shared_gpu_counts_without_the_gpu() -> None:
     task = read(manifest)
     assert (task.job, task.node, task.gpu_groups) == ("", "n", ())
     assert "nvidia.com/gpu" not in dict(task.shape.requests)
-    manifest["metadata"] = {"name": "other", "namespace": "ns", "labels": {"app": "web"}}
-    assert dict(read(manifest).shape.requests)["nvidia.com/gpu"] == 1000
+    for namespace, carried in (
+        ("ns", labels),
+        ("kai-resource-reservation", {"app": "kai-resource-reservation"}),
+        ("ns", {"app": "web"}),
+    ):
+        manifest["metadata"] = {"name": "other", "namespace": namespace, "labels": carried}
+        assert dict(read(manifest).shape.requests)["nvidia.com/gpu"] == 1000, "a tenant's label hides no GPU"
 
 
 def test_equal_templates_share_one_shape_object() -> None:

@@ -85,6 +85,33 @@ def test_values_of_taints_are_made_anonymous(tmp_path: Path) -> None:
     assert check(scenario) == []
 
 
+def test_a_reason_is_kept_where_a_name_of_a_job_is_part_of_a_word(tmp_path: Path) -> None:
+    jobs = {"runs": {"pods": 1, "cpu": 6, "runs": ["n1"]}, "i": {"pods": 1, "cpu": 4}}
+    file = recorded(tmp_path, scenario={"nodes": {"n1": {"cpu": 8}, "n2": {"cpu": 2}}, "jobs": jobs})
+    (scenario,) = yaml.safe_load(CliRunner().invoke(main, ["replay", str(file), "--to-scenario"]).stdout)
+    assert scenario["cycles"][0]["waits"] == {"i": "Insufficient cpu"}
+    assert check(scenario) == []
+
+
+def test_a_text_that_names_another_job_is_left_out(tmp_path: Path) -> None:
+    times = {"runs": "1h", "large": "1h", "long": "2h"}
+    jobs: dict[str, Any] = {"runs": {"gpu": 6, "runs": ["n1"]}, "large": {"gpu": 8}, "long": {"gpu": 2}}
+    jobs = {name: {"pods": 1, "annotations": {EXPECTED_DURATION: times[name]}, **job} for name, job in jobs.items()}
+    file = recorded(tmp_path, "easy", {"nodes": {"n1": {"cpu": 8, "gpu": 8}}, "jobs": jobs})
+    (scenario,) = yaml.safe_load(CliRunner().invoke(main, ["replay", str(file), "--to-scenario"]).stdout)
+    assert set(scenario["cycles"][0]["waits"]) == {"large"}
+
+
+def test_a_value_that_is_the_name_of_a_resource_is_kept(tmp_path: Path) -> None:
+    select = {"spec": {"nodeSelector": {"pool": "cpu"}}}
+    jobs = {"runs": {"pods": 1, "cpu": 6, "runs": ["n1"]}, "waits": {"pods": 1, "cpu": 4, **select}}
+    nodes = {name: {"cpu": cpu, "labels": {"pool": "cpu"}} for name, cpu in (("n1", 8), ("n2", 2))}
+    file = recorded(tmp_path, scenario={"nodes": nodes, "jobs": jobs})
+    (scenario,) = yaml.safe_load(CliRunner().invoke(main, ["replay", str(file), "--to-scenario", "--anonymous"]).stdout)
+    assert scenario["cycles"][0]["waits"] == {"job-2": "Insufficient cpu"}
+    assert check(scenario) == []
+
+
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text("{}")

@@ -120,7 +120,16 @@ def test_a_run_ends_where_nodes_never_last_as_long_as_a_job() -> None:
     failures = NodeFailures(between=10.0, repair=10.0)
     (run,) = simulate([job("long", 0, 10_000)], "a=2x4gpu", ["fifo"], failures=failures).runs
     assert run.measures.finished == 0
-    assert [remark.partition("times: ")[2] for remark in run.remarks()] == ["given up with 1 job not done"]
+    expected = "given up with 1 job not done, and without those that had not come yet"
+    assert [remark.partition("times: ")[2] for remark in run.remarks()] == [expected]
+
+
+def test_failures_while_no_job_is_there_or_while_work_is_saved_end_no_run() -> None:
+    failures = NodeFailures(between=100.0, repair=10.0)
+    apart = [job("early", 0, 10), job("late", 30_000, 10)]
+    assert simulate(apart, "a=2x4gpu", ["fifo"], failures=failures).runs[0].measures.finished == 2
+    (run,) = simulate([job("long", 0, 30_000)], "a=2x4gpu", ["fifo"], failures=failures, checkpoint=5.0).runs
+    assert run.measures.finished == 1 and run.measures.failures > 200
 
 
 def test_jobs_that_a_walltime_ends_are_told() -> None:

@@ -42,6 +42,8 @@ GPU_GROUP_LABEL: Final = "runai-gpu-group"
 _GPU_GROUPS: Final = f"{GPU_GROUP_LABEL}/"
 RESERVATION_APP: Final = "kai-resource-reservation"
 """Label `app` of the pods by which KAI's binder reserves shared GPUs."""
+RESERVATION_NAMESPACE: Final = "kai-resource-reservation"
+"""Where the binder makes them."""
 FRACTION: Final = "gpu-fraction"
 GPU_MEMORY: Final = "gpu-memory"
 DEVICES: Final = "gpu-fraction-num-devices"
@@ -323,9 +325,12 @@ def sub_group_of(pod: Pod) -> str:
 
 
 def holds_shared_gpu(pod: Pod) -> bool:
-    """Whether KAI's binder made the pod to reserve a GPU for the pods of a GPU group."""
+    """Whether KAI's binder made the pod to reserve a GPU for the pods of a GPU group. The label alone does not count: tenants can set
+    it on pods of their own namespaces."""
     labels = pod.metadata.labels
-    return labels is not None and labels.get("app") == RESERVATION_APP
+    if labels is None or pod.metadata.namespace != RESERVATION_NAMESPACE:
+        return False
+    return labels.get("app") == RESERVATION_APP and GPU_GROUP_LABEL in labels
 
 
 def gpu_groups_of(pod: Pod) -> tuple[str, ...]:

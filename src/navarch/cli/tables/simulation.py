@@ -81,11 +81,11 @@ def show(console: Console, policies: Mapping[str, Any]) -> None:
     """Rows that no policy has a figure for are left out."""
     found = {path: [_at(figures, path) for figures in policies.values()] for _, path, _ in ROWS}
     unit, symbol = unit_of(found["jct.mean" if any(found["jct.mean"]) else "makespan"])
-    they_stay = any(value is not None for value in found["gpuAllocated.at.100"])
+    jobs_stay = any(value is not None for value in found["gpuAllocated.at.100"])
     rows = []
     for name, path, formatted in ROWS:
         values = found[path]
-        if any(value is not None for value in values) and not (they_stay and path in _ENDS):
+        if any(value is not None for value in values) and not (jobs_stay and path in _ENDS):
             rows.append([name, *(duration(value, unit, symbol) if formatted is None else formatted(value) for value in values)])
     print_table(console, "SIMULATION", ["", *policies], rows)
 

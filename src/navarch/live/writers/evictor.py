@@ -7,8 +7,8 @@ already counts as evicted.
 The Eviction API answers 429 while a disruption budget allows no disruption. The eviction is then given up at once, and the pod is no
 victim for as long as `timeout` (`REFUSED_EVICTIONS`), so the next cycle chooses otherwise. Every other refusal is asked again until
 `timeout`: a conflict (409) may be another pod of that name, which the watch shows, or another writer of the pod at that moment; a
-namespace that is being deleted (403) takes its pods with it. Then the pod is no victim for as long again. An eviction that is given up
-takes its condition back, an event says so, and the pod counts as running again.
+namespace that is being deleted (403) takes its pods with it. For the next `timeout` seconds the pod is not chosen. An eviction that
+is given up takes its condition back, an event says so, and the pod counts as running again.
 """
 
 from __future__ import annotations
@@ -269,9 +269,17 @@ class Evictor:
     def take_back_marks(self) -> None:
         """Take back the condition of running pods that no eviction is under way for: a scheduler that was stopped while it evicted
         them left it. Call it some time after the lead was taken. Until then this leader may choose the same victims."""
-        names = self._cache.settings.scheduler_names
+        names, nodes = self._cache.settings.scheduler_names, self._cache.cluster.nodes
         for task in list(self._cache.cluster.tasks.specs):
-            if task is None or not task.disruption_target or task.deleting or task.status != TaskStatus.RUNNING:
+            if (
+                task is None
+                or not task.disruption_target
+                or task.deleting
+                or task.status not in (TaskStatus.BOUND, TaskStatus.RUNNING)
+            ):
+                continue
+            row = nodes.rows.of.get(task.node)
+            if row is None or not nodes.alive[row]:  # a scheduler of another pool evicts there
                 continue
             if task.uid not in self._assumed.evictions and (names is None or task.scheduler_name in names):
                 self._say_given_up(task, LEFT_MARKED, marked=True)

@@ -1,8 +1,8 @@
 """Figures of nodes for snapshots, updated by changed rows, in one block: a node is copied with all its figures in one step.
 
 A session writes into the columns that it gets, and logs the rows. So the next snapshot uses the same columns again: it copies the rows
-in the log and those that changed in the table, and enters them in the log. Sessions that go on read them there
-(`engine/kept_session.py`).
+in the log and those that changed in the table, and enters them in the log. A session kept between cycles reads them
+there (`engine/kept_session.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where runs are carried out: in this process, in processes of this machine, or on a Dask cluster (extra `navarch[dask]`).
 
-Results come as runs end, in any order. A run that fails is told and the others go on. Input that no run can read ends the sweep; what
-was done before is in the results file.
+Results come as runs end, in any order. A run that fails is reported, and the others go on. Input that no run can read ends the sweep;
+what was done before is in the results file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def run_or_fail(spec: RunSpec) -> PolicyRun | Failure:
         return run(spec)
     except INPUT_ERRORS:
         raise
-    except Exception as error:  # a plugin of one policy; the other runs are none the worse
+    except Exception as error:  # a plugin of one policy may fail; the other runs go on
         place = traceback.extract_tb(error.__traceback__)[-1]
         return Failure(f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})")
 

@@ -87,7 +87,7 @@ def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
         row = json.loads(line)
     except ValueError:
         row = None
-    if not isinstance(row, dict) or not row.keys() >= {"key", "figures"}:
+    if not isinstance(row, dict) or not isinstance(row.get("key"), str) or "figures" not in row:
         raise _not_ours(path, number)
     return row
 

@@ -20,6 +20,10 @@ from navarch.simulator.traces.reading import LAST_MOMENT, LONGEST, RowError, Tra
 
 MOST_PRIORITY = 1_000_000_000
 """Of the priority classes that users may make."""
+MOST_PODS = 1_000_000
+"""Of one kind in a job."""
+MOST_GPUS = 1_000_000
+"""Of one pod."""
 
 
 class Pods(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -130,9 +134,9 @@ def _job(line: Line, number: int) -> TraceJob:
 
 
 def _pods(pods: Pods, place: int) -> PodSet:
-    if pods.count < 1:
-        raise RowError(f"pods[{place}].count: found {pods.count}, expected 1 or more")
-    milli = round(1000 * pods.gpus)
+    if not 1 <= pods.count <= MOST_PODS:
+        raise RowError(f"pods[{place}].count: found {pods.count:g}, expected 1 to {MOST_PODS:,}")
+    milli = round(1000 * pods.gpus) if abs(pods.gpus) <= MOST_GPUS else -1
     if milli < 0 or (milli > 1000 and milli % 1000) or (pods.gpus and not milli):
         raise RowError(f"pods[{place}].gpus: found {pods.gpus:g}, expected whole GPUs or a part of one, from 0.001 on")
     amounts = {}

@@ -9,7 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from io import StringIO
+from io import TextIOWrapper
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -23,6 +23,8 @@ LAST_MOMENT = 253402300799.0
 """The last second of the year 9999. A larger number is most often a time in milliseconds."""
 LONGEST = 1e10
 """Seconds, some 300 years: no job of a trace runs longer."""
+LARGEST = 1e12
+"""No other number of a trace is larger: as MiB of memory it still fits in 64 bits of bytes."""
 
 
 class TraceError(ValueError):
@@ -106,16 +108,17 @@ def _submission(job: TraceJob) -> tuple[float, int]:
 def lines_of(path: str) -> list[str]:
     """Lines of a text file, without their ends. It may be compressed with gzip; a byte order mark is no part of the text."""
     try:
-        data = Path(path).read_bytes()
-        text = (gzip.decompress(data) if data.startswith(GZIP) else data).decode("utf-8-sig")
+        with Path(path).open("rb") as file:
+            packed = file.read(len(GZIP)) == GZIP
+            file.seek(0)
+            text = TextIOWrapper(gzip.GzipFile(fileobj=file) if packed else file, encoding="utf-8-sig")
+            return [line.removesuffix("\n") for line in text]
     except UnicodeDecodeError:
         reason = "it is not UTF-8 text"
     except (EOFError, zlib.error) as error:
         reason = f"gzip cannot read it: {error}"
     except OSError as error:
         reason = error.strerror or str(error)
-    else:
-        return [line.removesuffix("\n") for line in StringIO(text, newline=None)]
     raise TraceError(path, [f"expected a file that can be read, but: {reason}"])
 
 
@@ -129,20 +132,24 @@ def rows_of(
     header = next(reader, [])
     missing = [name for name in columns if name not in header]
     unknown = [name for name in header if name not in columns and name not in optional]
+    needed = 1 + max((header.index(name) for name in columns if name in header), default=0)
     twice = [name for name, count in Counter(header).items() if count > 1]
     if missing or unknown or twice:
         wrong = [f"line 1 column {name}: found nothing, expected it" for name in missing]
         wrong += [f"line 1 column {name}: expected one of {', '.join((*columns, *optional))}" for name in unknown]
         wrong += [f"line 1 column {name}: found it twice, expected it once" for name in twice]
         raise TraceError(path, wrong)
-    for row in reader:
-        if len(row) > len(header):
-            mistake(reader.line_num, f": found {len(row)} fields, expected {len(header)}")
-        elif row:
-            yield reader.line_num, dict(zip(header, row))
+    try:
+        for row in reader:
+            if len(row) > len(header) or 0 < len(row) < needed:
+                mistake(reader.line_num, f": found {len(row)} fields, expected {len(header)}")
+            elif row:
+                yield reader.line_num, dict(zip(header, row))
+    except csv.Error as error:
+        mistake(reader.line_num, f": {error}; is a quotation mark not closed?")
 
 
-def number(row: dict[str, str], name: str, *, least: float = 0.0, most: float = math.inf, whole: bool = False) -> float:
+def number(row: dict[str, str], name: str, *, least: float = 0.0, most: float = LARGEST, whole: bool = False) -> float:
     """The number in a field."""
     text = row.get(name, "")
     try:

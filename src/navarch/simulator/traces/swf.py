@@ -42,7 +42,9 @@ def read(path: str, window: Window) -> Trace:
     for line, text in enumerate(lines_of(path), start=1):
         if text.lstrip().startswith(";"):
             found = _HEADER.match(text.lstrip())
-            if found is not None:
+            if found is not None and found[1] == "UnixStartTime" and int(found[2]) > LAST_MOMENT:
+                reader.mistake(line, f"UnixStartTime: found {found[2]}, expected seconds from 0 to {LAST_MOMENT:.0f}")
+            elif found is not None:
                 header[found[1]] = int(found[2])
             continue
         values = text.split()
@@ -53,7 +55,8 @@ def read(path: str, window: Window) -> Trace:
             continue
         row = dict(zip(FIELDS, values))
         try:
-            submit = number(row, "submit", most=LAST_MOMENT) + header.get("UnixStartTime", 0)
+            zero = header.get("UnixStartTime", 0)
+            submit = number(row, "submit", most=LAST_MOMENT - zero) + zero
             cores = int(number(row, "processors", least=-1, whole=True))
             if cores <= 0:
                 cores = int(number(row, "used_processors", least=-1, whole=True))

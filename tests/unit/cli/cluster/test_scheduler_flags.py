@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from navarch.cli.cluster.scheduler_flags import in_place_of
+from navarch.cli.cluster.scheduler_flags import replacement_for
 from navarch.cli.run import run
 from navarch.cli.up.command import up
 from navarch.engine.policy.scheduler_params import OPTIONS
@@ -48,10 +48,14 @@ def options_of(command: click.Command) -> set[str]:
     return {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
 
 
+@pytest.mark.parametrize("command", [run, up])
 @pytest.mark.parametrize("system", FLAGS)
-def test_every_flag_of_another_scheduler_is_an_option_or_answered(system: str) -> None:
-    options = options_of(run) | KNOWN_TO_ALL
-    assert [flag for flag in FLAGS[system].split() if f"--{flag}" not in options and not in_place_of(f"--{flag}")] == []
+def test_every_flag_of_another_scheduler_is_an_option_or_answered(system: str, command: click.Command) -> None:
+    options = options_of(command) | KNOWN_TO_ALL
+    answers = {flag: replacement_for(f"--{flag}", command) for flag in FLAGS[system].split() if f"--{flag}" not in options}
+    assert [flag for flag, words in answers.items() if not words] == []
+    named = {word.strip(",.:;()") for words in answers.values() for word in words.split() if word.startswith(("--", "(--"))}
+    assert named - options == set(), "only options that the command has are named"
 
 
 def test_the_options_that_are_named_exist() -> None:
@@ -64,6 +68,13 @@ def test_an_option_of_another_scheduler_is_answered_in_the_shell(command: click.
     told = CliRunner().invoke(command, ["--kube-api-qps", "50"])
     assert told.exit_code == 2
     assert "No such option '--kube-api-qps'. Leave it out: requests are bounded by the number in flight" in told.output
+
+
+@pytest.mark.parametrize("flag", ["--listen-address=:8080", "--v=5", "--leader-elect=true", "--leader-elect", "--scheduler-name=x"])
+def test_up_names_no_option_that_it_does_not_have(flag: str) -> None:
+    told = CliRunner().invoke(up, [flag])
+    assert told.exit_code == 2
+    assert f"No such option '{flag.partition('=')[0]}'. Leave it out: `navarch up` has no such option." in told.output
 
 
 def test_an_option_that_no_scheduler_has_is_guessed_as_before() -> None:

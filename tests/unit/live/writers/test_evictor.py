@@ -17,7 +17,7 @@ from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events, Regarding
 from navarch.live.writers.evictor import SCHEDULE, STALE_GANGS, Evictor
 from navarch.model.objects.refused_evictions import REFUSED_EVICTIONS
-from navarch.model.spec import JobSpec, SubGroupSpec
+from navarch.model.spec import JobSpec, NodeSpec, SubGroupSpec
 from navarch.model.status import TaskStatus
 
 pytestmark = pytest.mark.looptime
@@ -134,10 +134,12 @@ async def test_a_refusal_of_a_budget_is_given_up_at_once_and_the_pod_is_no_victi
 async def test_conditions_that_an_earlier_leader_left_are_taken_back() -> None:
     said = Told()
     evictor, made, submitted, _ = scene(said)
-    for name in ("a", "b"):
+    made.cluster.put_node(NodeSpec("n1"))
+    put(made, pod("c", "of-another-shard", "Running"))
+    for name, state in (("a", TaskStatus.BOUND), ("b", TaskStatus.RUNNING), ("c", TaskStatus.RUNNING)):
         task = made.cluster.task(f"uid-{name}")
         assert task is not None
-        made.cluster.put_task(replace(task, disruption_target=True, scheduler_name="navarch"))
+        made.cluster.put_task(replace(task, status=state, disruption_target=True, scheduler_name="navarch"))
     made.assumed.evictions["uid-b"] = 0.0
     evictor.take_back_marks()
     (body,) = submitted.bodies()

@@ -153,6 +153,8 @@ def test_a_separator_of_unicode_ends_no_line(tmp_path: Path) -> None:
         (JOB.replace('"submit": 0', '"submit": 1767225600000') % "", "submit: found 1.76723e+12, expected seconds, or a time such as"),
         (JOB.replace('"duration": 60', '"duration": 1e300') % "", "duration: found 1e+300, expected seconds from 0 to 1e+10"),
         (JOB.replace('"gpus": 1', '"gpus": 0.0001') % "", "pods[0].gpus: found 0.0001, expected whole GPUs or a part of one"),
+        (JOB.replace('"gpus": 1', '"gpus": 1e306') % "", "pods[0].gpus: found 1e+306, expected whole GPUs or a part of one"),
+        (JOB.replace('"gpus": 1', '"count": 10000000') % "", "pods[0].count: found 1e+07, expected 1 to 1,000,000"),
         (JOB.replace('"gpus": 1', '"cpu": -4') % "", "pods[0].cpu: found -4.0, expected 0 or more"),
         (JOB % ', "colour": "red"', "colour: found a field without a meaning, expected one of name, submit, pods,"),
         (JOB.replace('"gpus"', '"gpu"') % "", "pods[0].gpu: found a field without a meaning, expected one of count, gpus,"),
@@ -161,6 +163,23 @@ def test_a_separator_of_unicode_ends_no_line(tmp_path: Path) -> None:
 def test_values_that_no_job_can_have_are_named(tmp_path: Path, given: str, said: str) -> None:
     (found,) = mistakes(f"jsonl:{write(tmp_path, given)}")
     assert found.startswith(f"line 1 {said}")
+
+
+def test_rows_with_fewer_fields_and_quotation_marks_that_are_not_closed(tmp_path: Path) -> None:
+    row = "2017-10-09 07:01:55,66.0,1,66.0,b\n"
+    assert mistakes(f"philly:{write(tmp_path, PHILLY + '2017-10-09 07:01:55,66.0,1,66.0')}") == ["line 2: found 4 fields, expected 5"]
+    (found,) = mistakes(f"philly:{write(tmp_path, PHILLY + chr(34) + row * 6000)}")
+    assert "is a quotation mark not closed?" in found
+
+
+def test_amounts_beyond_64_bits_are_named(tmp_path: Path) -> None:
+    (found,) = mistakes(f"openb:{write(tmp_path, 'name,cpu_milli,memory_mib,num_gpu,gpu_milli' + chr(10) + 'a,1e308,1,1,1000')}")
+    assert found == "line 2 cpu_milli: found '1e308', expected a whole number up to 1,000,000,000,000"
+
+
+def test_the_moment_zero_of_an_swf_file_is_before_the_last_year_of_the_calendar(tmp_path: Path) -> None:
+    (found,) = mistakes(f"swf:{write(tmp_path, '; UnixStartTime: 99999999999999')}")
+    assert found.startswith("line 1 UnixStartTime: found 99999999999999, expected seconds from 0 to")
 
 
 def test_rows_with_more_fields_and_columns_that_are_there_twice(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from navarch.engine.queue import ROOT
+from navarch.engine.queue import MOST_LEVELS, ROOT
 from navarch.engine.record import QueueFigures
 from navarch.live.ops.metric_names.followed_metrics import (
     MOST_JOBS,
@@ -216,5 +216,5 @@ def _real_capacities(cycle: Cycle) -> dict[str, dict[str, float]]:
         return real[spec.name]
 
     for spec in queues.values():
-        capacity(spec, len(queues))
+        capacity(spec, MOST_LEVELS)
     return real

@@ -98,9 +98,9 @@ function figuresOf(report) {
   const values = (path) => report.order.map((name) => at(report.policies[name], path));
   const means = values("jct.mean");
   const duration = inUnit(unitOf(means.some((value) => value) ? means : values("makespan")));
-  const theyStay = Object.keys(report.course ?? {}).length > 0;
+  const jobsStay = Object.keys(report.course ?? {}).length > 0;
   return FIGURES.map(([text, show, better, path]) => [text, show === DURATION ? duration : show, sign(report, better), values(path), path])
-    .filter(([, , , found, path]) => found.some((value) => typeof value === "number") && !(theyStay && ENDS.has(path)));
+    .filter(([, , , found, path]) => found.some((value) => typeof value === "number") && !(jobsStay && ENDS.has(path)));
 }
 
 // Times of policies that finish quite different jobs are no comparison: none of them is marked as the best.

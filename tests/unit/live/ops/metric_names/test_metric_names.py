@@ -174,6 +174,17 @@ def test_volcano_shows_what_guarantees_leave_to_a_queue(hierarchy: bool) -> None
     assert shown == expected
 
 
+def test_queues_that_are_each_others_parents_cost_no_metrics_page() -> None:
+    plugins = [{"name": "capacity", "enableHierarchy": True}, {"name": "predicates"}]
+    world = World("volcano", {"compat": "volcano", "actions": "allocate", "tiers": [{"plugins": plugins}]})
+    for number in range(1200):
+        world.core.cache.put(QueueSpec(f"q{number}", dialect="volcano", state="Open"))
+    for name, parent in (("ring", "other"), ("other", "ring")):
+        world.core.cache.put(QueueSpec(name, parent=parent, dialect="volcano", state="Open"))
+    world.cycle()
+    assert world.value("volcano_queue_real_capacity_milli_cpu", queue_name="q0") == 4000
+
+
 def test_kai_shows_the_budgets_of_searches() -> None:
     world = World("kai", {"compat": "kai", "scenarioSearchBudgets": {"maxActionSearchDuration": {"reclaim": "1m"}}})
     world.cycle()
