@@ -19,7 +19,8 @@ FIFO = preset("fifo", REGISTRY.catalogue())
 
 def sixteen_nodes() -> Cluster:
     """So many that the rows of a few changed nodes are copied, and the columns stay."""
-    return with_nodes(*((f"n{number:02}", {"cpu": 2, "memory": "8Gi", "nvidia.com/gpu": 1}) for number in range(16)))
+    amounts: dict[str, str | int] = {"cpu": 2, "memory": "8Gi", "nvidia.com/gpu": 1}
+    return with_nodes(*((f"n{number:02}", amounts) for number in range(16)))
 
 
 def cycle(cluster: Cluster, snapshot: Snapshot, policy: Policy, now: float) -> CycleRecord:
