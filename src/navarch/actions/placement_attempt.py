@@ -1,7 +1,7 @@
 """One attempt of `allocate` at the tasks of a job: the next tasks get nodes, or a reason, until the job is ready.
 
 Tasks are taken in order, equal ones in one step. The queue is asked first, then the filters. A task that finds no node ends the
-attempt if the job cannot start without it. What is placed stands on the caller's statement, which the caller commits or discards.
+attempt if the job cannot start without it. Placements go into the caller's statement.
 """
 
 from __future__ import annotations

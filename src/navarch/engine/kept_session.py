@@ -5,8 +5,8 @@ the specs of nodes and queues, the shapes and the other objects. While these sta
 
 - figures of nodes and views of classes are updated by the log of changed rows, in which the snapshot enters what changed since;
 - what belongs to one cycle is set anew (`Session.begin_cycle`);
-- each plugin forgets what it learned in the last cycle (`Plugin.next_cycle`). With a plugin that does not say how, every cycle opens a
-  new session.
+- each plugin forgets what it learned in the last cycle (`Plugin.next_cycle`). With a plugin that has no such method, every cycle opens
+  a new session. Where the method raises, the record has a warning and a new session is opened.
 
 The snapshot hands the session on (`Cluster.snapshot`), so that it meets only the figures that follow those it knows. Decisions are
 the same with a new session (tests/properties/test_kept_sessions.py).
@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import cache
 
+from navarch.engine.containment.containment import CycleTimeout
+from navarch.engine.containment.culprit import error_text, where_failed
 from navarch.engine.plugin import Plugin
 from navarch.engine.policy.values import Policy
 from navarch.engine.queue import begin_cycle
@@ -42,7 +44,7 @@ def keep_session(session: Session) -> None:
 def _may_be_kept(session: Session) -> bool:
     nodes = session.nodes
     return (
-        session.goes_on
+        session.may_be_kept
         and nodes.columns.written is nodes.changed
         and len(nodes.changed) < MOST_LOGGED
         and session.view_count < MOST_VIEWS
@@ -55,7 +57,7 @@ def _may_be_kept(session: Session) -> bool:
 
 
 @cache
-def _says_how(kind: type) -> bool:
+def _has_own_next_cycle(kind: type) -> bool:
     """Whether the class itself has `next_cycle`: one that inherits it may keep more than its base does. A class that checks the
     answers of a plugin from outside counts as that plugin."""
     base = kind.__mro__[1]
@@ -76,17 +78,19 @@ def open_session(
     """The session for a cycle: the kept one where it fits, else a new one."""
     session: Session | None = snapshot.session
     snapshot.session = None
+    warnings = list[str]()
     if session is not None:
         if not without_preferences and not guarded and _fits(session, snapshot, policy, registry):
             session.nodes.next_cycle()
             session.begin_cycle(snapshot, now, settings)
             begin_cycle(session.queues, snapshot.jobs)
-            if all(_next_cycle(session, plugin) for plugin in session.plugins):
+            if all(_next_cycle(session, plugin, warnings) for plugin in session.plugins):
                 return session
         session.dissolve()
     session = Session(snapshot, policy, registry, now, settings, without_preferences=without_preferences, guarded=guarded)
     kinds: list[type] = [type(plugin) for plugin in session.plugins]
-    session.goes_on = not without_preferences and not guarded and all(map(_says_how, kinds))
+    session.may_be_kept = not without_preferences and not guarded and all(map(_has_own_next_cycle, kinds))
+    session.record.warnings += warnings
     return session
 
 
@@ -109,8 +113,15 @@ def _fits(session: Session, snapshot: Snapshot, policy: Policy, registry: Regist
     )
 
 
-def _next_cycle(session: Session, plugin: Plugin) -> bool:
+def _next_cycle(session: Session, plugin: Plugin, warnings: list[str]) -> bool:
+    """Whether the plugin goes on with the session. One that raises does not: a new session asks nothing of its old state."""
     started = session.stopwatch()
-    goes_on = plugin.next_cycle()
+    try:
+        goes_on = plugin.next_cycle()
+    except CycleTimeout:
+        raise
+    except (Exception, SystemExit) as error:
+        warnings.append(f"{where_failed(error)} failed in next_cycle: {error_text(error)}; the cycle opens a new session")
+        return False
     session.timings[f"{plugin.name} (open)"] = session.stopwatch() - started
     return goes_on

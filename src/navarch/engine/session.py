@@ -86,8 +86,8 @@ class Session(PluginRunner):
         self.policy = policy
         self.semantics: Semantics = policy.semantics
         self.stopwatch = stopwatch = settings.stopwatch
-        self.goes_on = False
-        """Whether its plugins say how they go on in a further cycle (`kept_session.py`)."""
+        self.may_be_kept = False
+        """Whether each of its plugins has `next_cycle`, and none has failed (`kept_session.py`)."""
         self.nodes = NodeState(snapshot.nodes)
         self.runs_spread = False
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
@@ -157,8 +157,9 @@ class Session(PluginRunner):
         self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
         """Task row -> node -> shared devices: places that a moved task leaves. Its pod is there until it is gone."""
         self.repeated_evictions: dict[int, int] = {}
-        """Job row -> how often its tasks were evicted again in statements that stand. A count of its tasks on nodes lacks so many. It
-        lacks none for a task whose status before was that of no other task of the job; taking that back adds one all the same."""
+        """Job row -> how many of its tasks on nodes a count leaves out, because they were evicted again (`counted_active`).
+        An eviction adds one if another task of the job has the status that the task had before. Undoing an eviction always subtracts
+        one, so the number may be negative."""
         self.zones: dict[int, tuple[int, ...]] = {}
         """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
         self.numa_placements: dict[int, tuple[tuple[str, Requests], ...]] = {}

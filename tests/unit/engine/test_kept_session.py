@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from tests.worlds.small_cluster import add_job, apply, binds, shape, task, with_nodes
 
+from navarch.actions.allocate import Allocate
+from navarch.engine.containment.containment import CycleFailed, CycleTimeout
 from navarch.engine.cycle import decide
+from navarch.engine.job import Job
+from navarch.engine.plugin import Plugin
 from navarch.engine.policy import Policy, preset
 from navarch.engine.policy.load import load
+from navarch.engine.policy.values import PluginOption
 from navarch.engine.record import CycleRecord
+from navarch.engine.registry import Registry
 from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
@@ -88,3 +97,66 @@ def test_a_node_that_becomes_overcommitted_is_out_where_the_policy_says_so() -> 
         places.append(binds(cycle(cluster, last, policy, 1.0)))
     assert places[0] == places[1]
     assert places[0]["b-0"] != "n00"
+
+
+class LastFirst(Plugin):
+    """Orders jobs by name, from z to a. It cannot go on in a further cycle."""
+
+    name = "last-first"
+    error: BaseException = ValueError("the state is lost")
+
+    def next_cycle(self) -> bool:
+        raise self.error
+
+    def job_order(self, job: Job) -> int:
+        return -ord(job.spec.name[0])
+
+
+class Exits(LastFirst):
+    """Orders jobs as well. It ends the process instead of going on."""
+
+    error = SystemExit(1)
+
+    def next_cycle(self) -> bool:
+        raise self.error
+
+
+class TakesTooLong(LastFirst):
+    """Orders jobs as well. The cycle is interrupted while it goes on."""
+
+    error = CycleTimeout()
+
+    def next_cycle(self) -> bool:
+        raise self.error
+
+
+def second_cycle(kind: type[Plugin]) -> CycleRecord:
+    """The second of two cycles, with two jobs and room for one."""
+    registry, policy = Registry([kind], [Allocate]), Policy(("allocate",), ((PluginOption(kind.name),),))
+    cluster = sixteen_nodes()
+    for number in range(15):
+        cluster.put_task(task(f"taken-{number}", shape(cpu=2), node=f"n{number:02}"))
+    last = cluster.snapshot()
+    decide(last, policy, registry, 0.0)
+    assert last.session is not None
+    for name in "az":
+        add_job(cluster, name, [shape(cpu=2)])
+    last = cluster.snapshot(instead_of=last)
+    return decide(last, policy, registry, 1.0)
+
+
+@pytest.mark.contained
+@pytest.mark.parametrize(("kind", "error"), [(LastFirst, "ValueError: the state is lost"), (Exits, "SystemExit: 1")])
+def test_a_plugin_that_cannot_go_on_is_opened_anew_and_keeps_its_orders(kind: type[Plugin], error: str) -> None:
+    record = second_cycle(kind)
+    assert binds(record) == {"z-0": "n15"}
+    (warning,) = record.warnings
+    where = r"plugin last-first \(test_kept_session.py:\d+\)"
+    assert re.fullmatch(f"{where} failed in next_cycle: {error}; the cycle opens a new session", warning)
+    assert not record.plugin_failures
+
+
+@pytest.mark.contained
+def test_a_time_out_while_a_plugin_goes_on_is_not_taken_for_its_failure() -> None:
+    with pytest.raises(CycleFailed, match="too long"):
+        second_cycle(TakesTooLong)

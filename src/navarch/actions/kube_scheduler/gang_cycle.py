@@ -121,9 +121,9 @@ class GangCycle:
         if not self._other:
             return []
         first = min(self._other)
-        who = f"{first} is no gang" if len(self._other) == 1 else f"{first} and {len(self._other) - 1} more are no gangs"
+        groups = f"{first} is no gang" if len(self._other) == 1 else f"{first} and {len(self._other) - 1} more are no gangs"
         rule = "under kube-scheduler's rules only scheduling.k8s.io groups are gangs, with GangScheduling"
-        return [f"{who} here, so pods start one by one: {rule}"]
+        return [f"{groups} here, so pods start one by one: {rule}"]
 
     def _signature(self, root: GroupNode, rows: list[int]) -> Hashable | None:
         """Groups with the same signature fail alike while nothing changes; None: the group is like no other."""

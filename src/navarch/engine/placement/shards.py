@@ -15,6 +15,8 @@ from navarch.model.snapshot import Snapshot
 NODE_SHARD = "NodeShard"
 NO_NODE_IN_SHARD = "NoNodeInShard"
 """The code of a refusal by a hard shard without nodes."""
+MOST_NAMED = 5
+"""Missing nodes that a message names."""
 
 
 def shard_nodes(snapshot: Snapshot, policy: Policy) -> tuple[set[str], list[str]]:
@@ -32,6 +34,9 @@ def shard_nodes(snapshot: Snapshot, policy: Policy) -> tuple[set[str], list[str]
     nodes = (own | (wanted - others)) & here
     if nodes:
         return nodes, []
+    missing = f"none of nodesInShard exists ({_first_of(sorted(map(str, own)))})" if own else ""
+    if missing and found is None and "shardName" not in policy.params:
+        return nodes, [f"no node is in the shard of this scheduler: {missing}"]
     if found is None:
         why = f"NodeShard {name} does not exist"
     elif not wanted:
@@ -40,7 +45,12 @@ def shard_nodes(snapshot: Snapshot, policy: Policy) -> tuple[set[str], list[str]
         why = f"other shards still use the nodes of NodeShard {name}"
     else:
         why = f"the nodes of NodeShard {name} do not exist"
-    return nodes, [f"no node is in the shard of this scheduler: {why}"]
+    return nodes, [f"no node is in the shard of this scheduler: {why}{f', and {missing}' if missing else ''}"]
+
+
+def _first_of(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _names(shard: Mapping[str, Any], part: str, field: str) -> list[str]:

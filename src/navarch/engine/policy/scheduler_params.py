@@ -159,7 +159,7 @@ WITHOUT_OPTION: Mapping[str, str] = {
 
 
 def about_flag(name: str) -> str:
-    """What stands here for a flag of another scheduler's process, as the end of a sentence; empty: no such flag is known.
+    """Why a flag of another scheduler has no effect here. Empty: no such flag is known.
 
     >>> about_flag("--scheduler-conf")
     'it is an option of `navarch run`: --policy FILE'

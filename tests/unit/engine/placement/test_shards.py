@@ -20,8 +20,9 @@ def shard(name: str, *desired: str, used: tuple[str, ...] = ()) -> dict[str, Any
     }
 
 
-def decided(mode: str, *objects: Any, pods: int = 1, name: str | None = "mine") -> navarch.Plan:
-    named = {} if name is None else {"scheduler-sharding-name": name}
+def decided(mode: str, *objects: Any, pods: int = 1, name: str | None = "mine", listed: tuple[str, ...] = ()) -> navarch.Plan:
+    named: dict[str, Any] = {} if name is None else {"scheduler-sharding-name": name}
+    named |= {"nodesInShard": list(listed)} if listed else {}
     policy = {
         "compat": "volcano",
         "actions": "allocate",
@@ -73,6 +74,24 @@ def test_a_waiting_pod_is_told_why_the_shard_has_no_nodes(objects: list[Any], wh
     assert reason(plan) == why
     assert [refusal.message for refusal in plan.records[0].jobs[0].refusals] == [f"no node is in the shard of this scheduler: {why}"]
     assert f"no node is in the shard of this scheduler: {why}" in plan.warnings
+
+
+@pytest.mark.parametrize(
+    ("listed", "name", "why"),
+    [
+        (("n-1",), None, "none of nodesInShard exists (n-1)"),
+        (tuple(f"x{i}" for i in range(7)), None, "none of nodesInShard exists (x0, x1, x2, x3, x4 and 2 more)"),
+        (("n-1",), "mine", "NodeShard mine does not exist, and none of nodesInShard exists (n-1)"),
+    ],
+)
+def test_listed_nodes_that_do_not_exist_are_named(listed: tuple[str, ...], name: str | None, why: str) -> None:
+    plan = decided("hard", name=name, listed=listed)
+    assert places(plan) == []
+    assert reason(plan) == why
+
+
+def test_listed_nodes_are_the_shard() -> None:
+    assert places(decided("hard", pods=2, name=None, listed=("n2", "n-1"))) == ["n2"]
 
 
 def test_the_shard_is_volcanos_where_none_is_named() -> None:

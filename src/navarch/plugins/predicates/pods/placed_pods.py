@@ -136,7 +136,7 @@ class PlacedPods:
             listener(task, tasks, nodes, step)
 
     def _place_kept(self, tasks: Sequence[int]) -> RowArray | int:
-        """Where tasks stand once a placement is undone: a victim that was promised another node is still on its own."""
+        """The node of each task after a placement is undone: a victim keeps its own node."""
         if not self.session.semantics.victims_hold_ports:
             return -1
         rows = list(tasks)

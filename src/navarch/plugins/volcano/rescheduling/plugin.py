@@ -69,8 +69,8 @@ class Rescheduling(Plugin):
         strategies = read_strategies(self.given["strategies"])
         if LOW_NODE_UTILIZATION not in strategies.names:
             return None
-        relief = VictimSearch(self, strategies, self.given.text("metricsPeriod") or "5m")
-        return relief.victims(candidates)
+        search = VictimSearch(self, strategies, self.given.text("metricsPeriod") or "5m")
+        return search.victims(candidates)
 
 
 class VictimSearch:
