@@ -48,6 +48,16 @@ def test_a_misspelt_point_is_named_with_the_right_one() -> None:
     assert check_plugin(Misspelt) == ["method 'job_oder' is no extension point; did you mean 'job_order'?"]
 
 
+def test_a_misspelt_method_of_every_plugin_is_named_with_the_right_one() -> None:
+    class Misspelt(Plugin):
+        name = "misspelt"
+
+        def next_cylce(self) -> bool:
+            return True
+
+    assert check_plugin(Misspelt) == ["method 'next_cylce' is no extension point; did you mean 'next_cycle'?"]
+
+
 def test_a_wrong_signature_is_named_with_the_right_one() -> None:
     class Wrong(Plugin):
         name = "wrong"

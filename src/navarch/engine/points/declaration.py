@@ -13,8 +13,8 @@ from typing import Any
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import POINTS, methods
 
-_LIFE = ("before_open", "open", "after_open", "close")
-"""Methods of every plugin that are no extension points."""
+_OF_EVERY_PLUGIN = ("before_open", "open", "after_open", "next_cycle", "close", "undo_leaves_trace")
+"""Methods that are no extension points."""
 
 
 def declaration_problems(plugin: type[Plugin]) -> Iterator[str]:
@@ -23,10 +23,10 @@ def declaration_problems(plugin: type[Plugin]) -> Iterator[str]:
     for name, value in _own_methods(plugin).items():
         if name in known:
             yield from _signature_problem(name, value, getattr(known[name], name))
-        elif name in _LIFE:
+        elif name in _OF_EVERY_PLUGIN:
             yield from _signature_problem(name, value, getattr(Plugin, name))
         else:
-            near = difflib.get_close_matches(name, [*known, *_LIFE], 1, 0.8)
+            near = difflib.get_close_matches(name, [*known, *_OF_EVERY_PLUGIN], 1, 0.8)
             if near and near[0] not in _own_methods(plugin):
                 yield f"method {name!r} is no extension point; did you mean {near[0]!r}?"
     for argument in plugin.arguments:
