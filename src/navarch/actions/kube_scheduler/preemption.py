@@ -165,7 +165,7 @@ class PodPreemption:
             if not nominations.admits(view, row, node):
                 return NodeRefusal(tuple(nominations.refusal_at(view, row, node)[0]))
             violating, others = split_by_budget(session, lesser, lambda task: (task,))
-            victims: list[int] = []
+            victims: set[int] = set()
             violations = 0
             for group in (violating, others):
                 for task in group:
@@ -173,11 +173,11 @@ class PodPreemption:
                     if nominations.admits(view, row, node):
                         continue
                     trial.remove(task, node)
-                    victims.append(task)
+                    victims.add(task)
                     violations += group is violating
         if not victims:
             return self._unneeded(node)
-        return Candidate(node, tuple(t for t in lesser if t in set(victims)), violations)
+        return Candidate(node, tuple(task for task in lesser if task in victims), violations)
 
     def _dry_run_units(self, row: int, node: int) -> Candidate | NodeRefusal:
         """As `dry_run` where groups may go together: a group with a pod on this node goes or stays with all its pods elsewhere."""

@@ -84,7 +84,7 @@ class SetAside:
         rows = list(jobs.tasks[row])
         waiting = [task for task in rows if tasks.status[task] == TaskStatus.PENDING]
         self._tasks[row] = jobs.tasks[row]
-        jobs.tasks[row] = dict.fromkeys(task for task in rows if task not in set(waiting))
+        jobs.tasks[row] = dict.fromkeys(task for task in rows if tasks.status[task] != TaskStatus.PENDING)
         tasks.alive[waiting] = False
         queue = int(jobs.queue[row])
         if queue >= 0:
