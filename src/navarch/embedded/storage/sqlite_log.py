@@ -23,6 +23,8 @@ from typing import Any
 log = logging.getLogger(__name__)
 
 Row = tuple[int, str, str, bytes | None]
+_PRIMARY_CODE = 0xFF
+"""The part of an error code that does not tell its variants apart."""
 _COMPACT = """
 DELETE FROM log WHERE revision BETWEEN 1 AND :upto AND (
     value IS NULL OR revision NOT IN (SELECT MAX(revision) FROM log WHERE revision BETWEEN 1 AND :upto GROUP BY resource, key)
@@ -61,9 +63,14 @@ def _problem(path: Path) -> str:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()
             return "" if found == ("ok",) else str(found[0]).replace("\n", " ")
     except sqlite3.OperationalError as error:
-        return "" if "locked" in str(error) else str(error)
+        return "" if _is_locked(error) else str(error)
     except sqlite3.DatabaseError as error:
         return str(error)
+
+
+def _is_locked(error: sqlite3.OperationalError) -> bool:
+    """Whether another connection has the file."""
+    return error.sqlite_errorcode & _PRIMARY_CODE in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 class SqliteLog:
@@ -79,7 +86,7 @@ class SqliteLog:
             self._prepare()
         except sqlite3.OperationalError as error:
             self._connection.close()
-            if "locked" in str(error):
+            if _is_locked(error):
                 raise DataDirInUse(f"{path}: another server uses this data directory") from None
             raise
         self._pending: list[Row] = []

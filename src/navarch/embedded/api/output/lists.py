@@ -81,35 +81,36 @@ class ListOptions:
         """422 for combinations that a list does not allow."""
         match = self.version_match
         if self.initial_events is not None:
-            _refuse("sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list")
+            _forbid("sendInitialEvents", "sendInitialEvents is forbidden for list")
         if not match:
             return
         if not self.version:
-            _refuse("resourceVersionMatch", "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided")
+            _forbid("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")
         if self.token:
-            _refuse("resourceVersionMatch", "Forbidden: resourceVersionMatch is forbidden when continue is provided")
+            _forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
         if match not in ("Exact", "NotOlderThan"):
             message = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
-            _refuse("resourceVersionMatch", message)
+            _refuse("FieldValueNotSupported", "resourceVersionMatch", message)
         if match == "Exact" and self.version == "0":
-            _refuse("resourceVersionMatch", 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+            _forbid("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
 
     def check_watch(self) -> None:
         """422 for combinations that a watch does not allow."""
         if self.initial_events is None:
             if self.version_match:
-                said = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-                _refuse("resourceVersionMatch", said)
+                _forbid("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
         elif self.version_match != "NotOlderThan":
-            said = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            _refuse("resourceVersionMatch", said)
+            _forbid("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
 
 
 _REVISION = re.compile(r"[0-9]{1,19}")
 
 
-def _refuse(field: str, message: str) -> None:
-    reason = "FieldValueNotSupported" if message.startswith("Unsupported") else "FieldValueForbidden"
+def _forbid(field: str, message: str) -> None:
+    _refuse("FieldValueForbidden", field, f"Forbidden: {message}")
+
+
+def _refuse(reason: str, field: str, message: str) -> None:
     raise invalid("ListOptions", "meta.k8s.io", "", [cause(reason, message, field)])
 
 
