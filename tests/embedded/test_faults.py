@@ -112,7 +112,7 @@ def test_a_reader_that_does_not_read_is_cut_off(thread: ServerThread, api: Http,
             kind = server.operations.kind("configmaps")
             for index in range(60):  # in one turn of the loop: the reader has no chance
                 server.operations.create(kind, "default", config_map(f"m-{index}"))
-            return any(watch.is_remote for watch in server.store.watches("configmaps"))
+            return any(watch.is_remote for watch in server.store.watches())
 
         assert thread.run(flood) is False
         assert len(list(events)) < 60

@@ -69,11 +69,11 @@ class Operation:
 
 
 class Statement:
-    def __init__(self, session: Session, action: str = "", *, trial: bool = False) -> None:
+    def __init__(self, session: Session, *, trial: bool = False) -> None:
         """`trial`: a placement that it undoes leaves no note that the task could have run (`Job.last_undone`)."""
         self.session = session
         self.trial = trial
-        self.action = action or session.action
+        self.action = session.action
         self.operations: list[Operation] = []
         self._evictions: dict[int, Operation] = {}
         self._each: PlacedEach | None = None

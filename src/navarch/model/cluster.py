@@ -56,7 +56,7 @@ class Cluster:
         """Changes of each kind of `objects`, for caches that outlive a cycle."""
         self.identities: list[Identity] = []
         self.memo: dict[Hashable, Any] = {}
-        """What static node functions computed, kept across cycles (see engine.static)."""
+        """What static node functions computed, kept across cycles (`engine/placement/static_cache.py`)."""
         self._identity: dict[Identity, int] = {}
         self._identity_uses: list[int] = []
         self._unused_identities = 0

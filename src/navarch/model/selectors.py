@@ -106,11 +106,9 @@ def pinned_nodes(terms: Sequence[NodeTerm]) -> frozenset[str] | None:
     return frozenset(names) if terms else None
 
 
-def tolerates(toleration: Toleration, taint: Taint, *, comparisons: bool = False) -> bool:
-    """An empty effect covers all effects and an empty key all keys, but Equal still compares the value.
-
-    `comparisons` allows Lt and Gt (alpha and off in 1.36): the taint's value below or above the toleration's.
-    """
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """An empty effect covers all effects and an empty key all keys, but Equal still compares the value. Lt and Gt, which Kubernetes
+    1.36 has as an alpha feature that is off, tolerate nothing."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -120,25 +118,21 @@ def tolerates(toleration: Toleration, taint: Taint, *, comparisons: bool = False
             return toleration.value == taint.value
         case "Exists":
             return True
-        case "Lt" | "Gt" if comparisons:
-            return compare(toleration.operator, taint.value, toleration.value)
     return False
 
 
-def tolerated(taint: Taint, tolerations: Iterable[Toleration], *, comparisons: bool = False) -> bool:
-    return any(tolerates(toleration, taint, comparisons=comparisons) for toleration in tolerations)
+def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 def first_untolerated(
     taints: Iterable[Taint],
     tolerations: Sequence[Toleration],
     effects: frozenset[str] = HARD_EFFECTS,
-    *,
-    comparisons: bool = False,
 ) -> Taint | None:
     """The first taint of one of these effects that nothing tolerates."""
     for taint in taints:
-        if taint.effect in effects and not tolerated(taint, tolerations, comparisons=comparisons):
+        if taint.effect in effects and not tolerated(taint, tolerations):
             return taint
     return None
 

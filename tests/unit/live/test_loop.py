@@ -51,7 +51,8 @@ async def test_a_change_starts_a_cycle_after_the_settling_time_and_many_changes_
 
 
 async def test_the_end_of_a_wait_starts_a_cycle_before_the_period_does() -> None:
-    queue = SchedulingQueue(initial_backoff=0.25)
+    queue = SchedulingQueue()
+    queue.set_backoff(0.25, 10.0)
     loop, times = recorded(queue)
     queue.add_unschedulable("default/a", (), 1, now=0.0)
     async with running(loop):

@@ -120,10 +120,10 @@ def layout(form: TableForm[R], rows: Sequence[R], width: int | None, *, wide: bo
     return made, list(zip(*(texts[i] for i in shown)))
 
 
-def table_lines(form: TableForm[R], rows: Sequence[R], width: int | None, *, wide: bool = False, coloured: bool = True) -> list[Line]:
+def table_lines(form: TableForm[R], rows: Sequence[R], width: int | None) -> list[Line]:
     """The header and the lines of all rows."""
-    made, texts = layout(form, rows, width, wide=wide)
-    return [made.header(), *(line for row, cells in zip(rows, texts) for line in made.lines(row, cells, coloured=coloured))]
+    made, texts = layout(form, rows, width)
+    return [made.header(), *(line for row, cells in zip(rows, texts) for line in made.lines(row, cells))]
 
 
 def print_rows(console: Console, form: TableForm[R], rows: Sequence[R], *, wide: bool = False) -> Layout[R]:

@@ -26,7 +26,6 @@ class ApiError(Exception):
         *,
         resource: str = "",
         name: str = "",
-        uid: str = "",
         causes: Sequence[Manifest] = (),
         retry_after: int = 0,
     ) -> None:
@@ -36,7 +35,6 @@ class ApiError(Exception):
         self.message = message
         self.resource = resource
         self.name = name
-        self.uid = uid
         self.causes = list(causes)
         self.retry_after = retry_after
         self.continue_token = ""
@@ -53,8 +51,6 @@ class ApiError(Exception):
             details["group"] = group
         if plural:
             details["kind"] = plural
-        if self.uid:
-            details["uid"] = self.uid
         if self.causes:
             details["causes"] = self.causes
         if self.retry_after:
@@ -119,9 +115,9 @@ def already_exists(resource: str, name: str) -> ApiError:
     return ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists', resource=resource, name=name)
 
 
-def conflict(resource: str, name: str, message: str, causes: Sequence[Manifest] = ()) -> ApiError:
+def conflict(resource: str, name: str, message: str) -> ApiError:
     said = f'Operation cannot be fulfilled on {resource} "{name}": {message}'
-    return ApiError(409, "Conflict", said, resource=resource, name=name, causes=causes)
+    return ApiError(409, "Conflict", said, resource=resource, name=name)
 
 
 def stale(resource: str, name: str) -> ApiError:

@@ -85,9 +85,9 @@ class Faults:
         """End all rules; hooks stay."""
         self._rules.clear()
 
-    def cut_watches(self, resource: str = "") -> int:
-        """End open watches of clients (of one resource, or all); answers how many."""
-        cut = [watch for watch in self._store.watches(resource) if watch.is_remote]
+    def cut_watches(self) -> int:
+        """End the open watches of clients; answers how many."""
+        cut = [watch for watch in self._store.watches() if watch.is_remote]
         for watch in cut:
             watch.close()
         return len(cut)

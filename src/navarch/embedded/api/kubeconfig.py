@@ -11,8 +11,9 @@ import yaml
 from navarch.embedded.api.certificates import write_private
 
 
-def kubeconfig(url: str, ca_pem: bytes, token: str, name: str = "navarch", namespace: str = "default") -> dict[str, Any]:
+def kubeconfig(url: str, ca_pem: bytes, token: str) -> dict[str, Any]:
     """The document: one cluster, one user, one context."""
+    name = "navarch"
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -23,7 +24,7 @@ def kubeconfig(url: str, ca_pem: bytes, token: str, name: str = "navarch", names
             }
         ],
         "users": [{"name": name, "user": {"token": token}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": namespace}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
         "current-context": name,
     }
 

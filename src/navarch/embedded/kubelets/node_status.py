@@ -43,7 +43,7 @@ def address(number: int) -> str:
     return f"10.{number // 65025 % 100}.{number // 255 % 255}.{number % 255 + 1}"
 
 
-def registered(node: Manifest, number: int, now: str, ready: bool = True) -> Manifest:
+def registered(node: Manifest, number: int, now: str) -> Manifest:
     """The status of a node whose kubelet has just started. Values that the node declares are kept; the rest is filled in."""
     status = dict(node.get("status") or {})
     capacity = dict(status.get("capacity") or {})
@@ -61,7 +61,7 @@ def registered(node: Manifest, number: int, now: str, ready: bool = True) -> Man
         **{key: value for key, value in (status.get("nodeInfo") or {}).items() if value},
     }
     status["daemonEndpoints"] = {"kubeletEndpoint": {"Port": 10250}}
-    status["conditions"] = conditions(status, READY if ready else NOT_READY, now)
+    status["conditions"] = conditions(status, READY, now)
     return status
 
 

@@ -171,16 +171,11 @@ class Store:
         changed = change(current.decode())
         return current if changed is None else self._replace(current, changed)
 
-    def delete(self, resource: str, namespace: str, name: str, *, uid: str = "", revision: int = 0) -> Record:
-        """Remove an object now and return its last state. 409 if uid or revision are given and differ."""
+    def delete(self, resource: str, namespace: str, name: str, *, uid: str = "") -> Record:
+        """Remove an object now and return its last state. 409 if a uid is given and differs."""
         current = self.get(resource, namespace, name)
         if uid and uid != current.uid:
             message = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.uid}"
-            raise conflict(resource, name, message)
-        if revision and revision != current.revision:
-            message = (
-                f"Precondition failed: ResourceVersion in precondition: {revision}, ResourceVersion in object meta: {current.revision}"
-            )
             raise conflict(resource, name, message)
         if self._failure is not None:
             raise self._failure
@@ -262,10 +257,8 @@ class Store:
         """Call `callback(event)` for each event of every resource from now on, before any watch sees it."""
         self._observers.append(callback)
 
-    def watches(self, resource: str = "") -> Iterable[Watch]:
-        """Open watches of one resource, or of all; for faults, metrics and shutdown."""
-        if resource:
-            return tuple(self._watches.get(resource, ()))
+    def watches(self) -> Iterable[Watch]:
+        """Open watches; for faults, metrics and shutdown."""
         return tuple(watch for name in sorted(self._watches) for watch in self._watches[name])
 
     def discard(self, watch: Watch) -> None:

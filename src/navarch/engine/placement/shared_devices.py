@@ -210,7 +210,7 @@ class SharedDevices:
         fits: BoolArray = (used != 0) & (room >= 0) & (allocated != releasing)
         return fits
 
-    def whole(self, at: IntArray, rows: Select = slice(None)) -> IntArray:
+    def whole(self, at: IntArray) -> IntArray:
         """Whole devices in a resource table of nodes, rounded down."""
         total: IntArray = np.sum([at[dim] for dim in self.dims], axis=0) if self.dims else np.zeros(at.shape[1], dtype=np.int64)
         return total // ONE

@@ -57,8 +57,8 @@ class Attempts(Struct):
 class SchedulingQueue:
     """Times are on the caller's monotonic clock."""
 
-    def __init__(self, initial_backoff: float = INITIAL_BACKOFF, max_backoff: float = MAX_BACKOFF) -> None:
-        self._initial_backoff, self._max_backoff = initial_backoff, max_backoff
+    def __init__(self) -> None:
+        self._initial_backoff, self._max_backoff = INITIAL_BACKOFF, MAX_BACKOFF
         self._attempts: dict[str, Attempts] = {}
         self._next_cleanup = 0.0
         self._inactive: dict[str, EquivalenceClass] = {}

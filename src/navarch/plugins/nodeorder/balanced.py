@@ -26,19 +26,16 @@ class BalancedAllocation(NodeScorer):
         session: Session,
         weight: float,
         resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY,
-        *,
-        by_change: bool = True,
     ) -> None:
         self.session = session
         self.weight = weight
         self.names = tuple(name for name, _ in resources)
-        self.by_change = by_change
         space = session.snapshot.space
         dims = [space.find(name) for name in self.names]
         self.dims = [dim for dim in dims if dim is not None]
 
     def identity(self) -> Hashable:
-        return (BalancedAllocation, self.names, self.by_change)
+        return (BalancedAllocation, self.names)
 
     def applies(self, task: TaskClass) -> bool:
         return any(task.request[dim] for dim in self.dims if dim < len(task.request))
@@ -48,13 +45,11 @@ class BalancedAllocation(NodeScorer):
         found = [part for part in parts if part is not None]
         size = at.requested.shape[1]
         everywhere = all(part.everywhere for part in found)
-        if len(found) == 2 and self.by_change:
+        if len(found) == 2:
             change = _change_of_two(found[0], found[1], everywhere)
             return (50 + (50 + change) // 2).astype(float)
-        after = _evenness(found, size, everywhere, pod=True)
-        if not self.by_change:
-            return after.astype(float)
-        return (50 + (50 + after - _evenness(found, size, everywhere, pod=False)) // 2).astype(float)
+        change = _evenness(found, size, everywhere, pod=True) - _evenness(found, size, everywhere, pod=False)
+        return (50 + (50 + change) // 2).astype(float)
 
 
 def _change_of_two(one: Amounts, two: Amounts, everywhere: bool) -> IntArray:
