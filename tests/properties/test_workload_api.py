@@ -69,8 +69,12 @@ class World:
         if runs and places:
             where = rng.choice(places)
             self.free[where] -= cpu
-            self.held[name] = where
             made = made.on(where)
+            if rng.random() < 0.15:
+                made = made.deleting()  # it counts for nothing any more, but for the room that it takes
+                self.objects.append(made)
+                return
+            self.held[name] = where
         self.cpu[name], self.priority[name] = cpu, priority
         self.objects.append(made)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from navarch.engine.job import Job
 from navarch.engine.session import Session
 from navarch.model.objects.composite_groups import DEEPEST, CompositeGroup, composite_groups
-from navarch.model.status import IS_ALLOCATED
+from navarch.model.status import IS_ALLOCATED, ON_NODE
 from navarch.object_types import ObjectKey
 
 GANG_API = "upstream"
@@ -135,5 +135,16 @@ class GroupTrees:
 
 
 def scheduled(session: Session, node: GroupNode) -> list[int]:
-    """Pods of the group, or of the groups below it, that hold a node."""
-    return [task for leaf in node.leaves() if leaf.job is not None for task in leaf.job.tasks if IS_ALLOCATED[session.status[task]]]
+    """Pods of the group, or of the groups below it, that hold a node and stay there."""
+    return [task for task in _tasks(node) if IS_ALLOCATED[session.status[task]]]
+
+
+def on_nodes(session: Session, node: GroupNode) -> list[int]:
+    """The same with the pods that are leaving, and those whose state is unknown."""
+    return [task for task in _tasks(node) if session.node[task] >= 0 and ON_NODE[session.status[task]]]
+
+
+def _tasks(node: GroupNode) -> Iterator[int]:
+    for leaf in node.leaves():
+        if leaf.job is not None:
+            yield from leaf.job.tasks

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from navarch.actions.kube_scheduler.group_tree import GANG_API, GroupNode, GroupTrees, scheduled
+from navarch.actions.kube_scheduler.group_tree import GANG_API, GroupNode, GroupTrees, on_nodes
 from navarch.engine.session import Session
 from navarch.model.selectors import selector_matches
 
@@ -59,7 +59,7 @@ class VictimUnits:
             return VictimUnit((row,), spec.pod_priority if priority is None else priority, 2, self._started(row), spec.key)
         found = self._by_group.get(id(together))
         if found is None:
-            rows = tuple(sorted(scheduled(session, together)))
+            rows = tuple(sorted(on_nodes(session, together)))
             own = max(session.task(each).pod_priority for each in rows) if priority is None else priority
             started, name = min(self._started(each) for each in rows), session.task(row).key
             found = self._by_group[id(together)] = VictimUnit(rows, own, 3 if together.job is None else 2, started, name)

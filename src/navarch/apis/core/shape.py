@@ -243,5 +243,7 @@ def volume_use(pod: Pod, volumes: tuple[Volume, ...]) -> VolumeUse | None:
 
 
 def _claims(pod: Pod) -> tuple[tuple[str, str], ...]:
+    """(name in the pod, claim); the claim is empty while it is not made. Its controller may say that the pod needs none."""
     made: Mapping[str, str | None] = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses or ()}
-    return tuple((claim.name, claim.resource_claim_name or made.get(claim.name) or "") for claim in pod.spec.resource_claims or ())
+    found = ((claim.name, claim.resource_claim_name or made.get(claim.name, "")) for claim in pod.spec.resource_claims or ())
+    return tuple((name, claim) for name, claim in found if claim is not None)

@@ -97,6 +97,8 @@ class DeviceClassSpec(Struct, frozen=True):
     selectors: tuple[str, ...] = ()
     extended_resource: str = ""
     """Pods may ask for the class by this resource name instead of a claim."""
+    created: str = ""
+    """When, as the API writes it."""
 
 
 class DeviceTaintRuleSpec(Struct, frozen=True):
@@ -264,7 +266,8 @@ def read_slice(manifest: Mapping[str, Any]) -> ResourceSliceSpec:
 def read_device_class(manifest: Mapping[str, Any]) -> DeviceClassSpec:
     spec = manifest.get("spec") or {}
     resource = spec.get("extendedResourceName") or ""
-    return DeviceClassSpec(manifest["metadata"]["name"], _selectors(spec.get("selectors")), resource)
+    metadata = manifest["metadata"]
+    return DeviceClassSpec(metadata["name"], _selectors(spec.get("selectors")), resource, str(metadata.get("creationTimestamp") or ""))
 
 
 def read_taint_rule(manifest: Mapping[str, Any]) -> DeviceTaintRuleSpec:

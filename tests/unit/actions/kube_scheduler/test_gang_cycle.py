@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import navarch
 from navarch.testing.builders import node, pod
 
@@ -64,6 +66,24 @@ def test_pods_that_run_already_count() -> None:
     running = member("a", "g").on("n1")
     plan = decided(node("n1").cpu("2"), group("g", 2), running, member("b", "g"))
     assert bound(plan) == ["b"]
+
+
+def together(name: str, least: int) -> dict[str, Any]:
+    made = group(name, least)
+    made["spec"] |= {"disruptionMode": "PodGroup", "priority": 0}
+    return made
+
+
+@pytest.mark.parametrize("leaving", [1, 2])
+def test_a_group_whose_pods_are_leaving_is_a_victim_as_a_whole(leaving: int) -> None:
+    running = [member("a", "whole").on("n1").deleting(), member("b", "whole").on("n2")]
+    if leaving == 2:
+        running[1] = running[1].deleting()
+    waiting = [member("c", "g", priority=9), member("d", "g", priority=9)]
+    plan = decided(node("n1").cpu("1"), node("n2").cpu("1"), together("whole", 2), *running, group("g", 2), *waiting)
+    evicted = [each.pod for each in plan.records[0].evictions]
+    assert evicted == (["default/b"] if leaving == 1 else [])
+    assert {each.pod for each in plan.records[0].nominations} == {"default/c", "default/d"}
 
 
 def test_a_gang_waits_for_all_its_pods_to_appear() -> None:

@@ -245,14 +245,14 @@ class Claims:
                     made = reserved.extended if name == IN_MEMORY else ()
                     session.record.claims.append(ClaimAllocation(f"{namespace}/{name}", session.task(row).uid, node, devices, made))
 
-    def release(self, task: TaskClass, uid: str) -> bool:
-        """Let one claim of the pod lose its devices, if no other pod uses it and some node does not reach them."""
+    def release(self, task: TaskClass, uid: str, where: BoolArray) -> bool:
+        """Let one claim of the pod lose its devices, if no other pod uses it and some node of these does not reach them."""
         columns = node_columns(self.session.snapshot)
         for claim in self.of(task):
             held = claim.allocation
             if held is None or held.node_selector is None or set(claim.reserved_for) - {uid}:
                 continue
-            if not columns.terms(held.node_selector).all():
+            if (where & ~columns.terms(held.node_selector)).any():
                 found = ClaimRelease(f"{claim.namespace}/{claim.name}", uid)
                 if found not in self.session.record.releases:
                     self.session.record.releases.append(found)

@@ -40,11 +40,23 @@ class DynamicResources(NodeFilter):
         return bool(task.shape.claims) or bool(self.session.shared(ExtendedClaims).of(task))
 
     def post_filter(self, task: TaskClass) -> str:
-        if not self.applies(task):
+        if not self.applies(task) or self.reject(task) is not None:
             return "no new claims to deallocate"
-        if self.session.shared(Claims).release(task, self.session.task(task.task).uid):
+        if self.session.shared(Claims).release(task, self.session.task(task.task).uid, self._open_but_for_claims(task)):
             return "deallocation of ResourceClaim completed"
         return "still not schedulable"
+
+    def _open_but_for_claims(self, task: TaskClass) -> BoolArray:
+        """Nodes that pass the filters before this one and can give the waiting claims their devices. Only for such a node does a claim
+        lose its devices: elsewhere that would help nobody."""
+        out: BoolArray = np.ones(len(self.session.nodes), dtype=bool)
+        for rule in self.session.filters_for(task):
+            if rule is self:
+                break
+            out &= rule.mask(task, self.session.nodes)
+        for part in self.session.shared(Claims).parts(task):
+            out &= part.possible()
+        return out
 
     def reject(self, task: TaskClass) -> Rejection | None:
         claims, pod = self.session.shared(Claims), self.session.task(task.task)
@@ -75,20 +87,23 @@ class DynamicResources(NodeFilter):
         return found
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
+        """A node that cannot give a claim its devices says so, whether or not it reaches the devices of the others."""
         claims = self.session.shared(Claims)
         away: BoolArray = ~claims.reachable(task)[at.rows]
-        told: dict[str, BoolArray] = {NOT_HERE: away}
+        told: dict[str, BoolArray] = {}
         for part in claims.parts(task):
             if part.by_node is None:
                 continue
             here = part.by_node.outcome[at.rows]
-            among: BoolArray = ~away if part.where is None else ~away & part.where[at.rows]
+            among: BoolArray = np.ones_like(away) if part.where is None else part.where[at.rows]
             for number in np.unique(here[among]).tolist():
                 outcome = part.by_node.outcomes[number]
                 if outcome.solution is None:
                     text = _told(outcome, part.waiting)
                     failed: BoolArray = (here == number) & among
                     told[text] = told[text] | failed if text in told else failed
+                    away = away & ~failed
+        told[NOT_HERE] = away
         return [Refusal(text, where, unresolvable=True, code="DynamicResources") for text, where in told.items()]
 
 
@@ -107,12 +122,13 @@ def _problem(claim: ResourceClaimSpec, claims: Claims) -> str:
     """What makes a claim impossible to allocate anywhere."""
     for request in claim.requests:
         for demand in request.alternatives or (request,):
+            name = f"{request.name}/{demand.name}" if request.alternatives else request.name
             if demand.unsupported:
-                return f"request {demand.name}: Navarch does not support {', '.join(demand.unsupported)}"
+                return f"request {name}: Navarch does not support {', '.join(demand.unsupported)}"
             if ("", demand.device_class) not in claims.classes:
-                return f"request {demand.name}: device class {demand.device_class} does not exist"
+                return f"request {name}: device class {demand.device_class} does not exist"
             if demand.admin_access and not _may_administer(claim.namespace, claims):
-                return f"request {demand.name}: {claim.namespace} lacks the label {ADMIN_ACCESS}=true that adminAccess needs"
+                return f"request {name}: {claim.namespace} lacks the label {ADMIN_ACCESS}=true that adminAccess needs"
     return ""
 
 

@@ -35,13 +35,15 @@ MILLI = 1000
 
 
 def class_behind(snapshot: Snapshot, resource: str) -> DeviceClassSpec | None:
-    """The device class that an extended resource name stands for."""
+    """The device class that an extended resource name stands for. Of several the newest, then the first by name: a newer class may
+    replace an older one while pods run."""
     if DEVICE_CLASS not in snapshot.objects:
         return None
     classes = device_classes(snapshot)
     if resource.startswith(CLASS_PREFIX):
         return classes.get(("", resource.removeprefix(CLASS_PREFIX)))
-    return next((found for found in classes.values() if found.extended_resource == resource), None)
+    named = [found for found in classes.values() if found.extended_resource == resource]
+    return max(named, key=lambda each: each.created, default=None)
 
 
 def served_by_devices(snapshot: Snapshot) -> dict[int, int]:

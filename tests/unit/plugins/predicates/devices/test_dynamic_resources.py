@@ -8,7 +8,7 @@ import pytest
 from tests.worlds.device_objects import Object, claim, device_class, exactly, slice_of, user
 
 import navarch
-from navarch.testing.builders import node
+from navarch.testing.builders import node, pod
 
 
 def outcome(*objects: Any, policy: str = "kube-scheduler") -> tuple[dict[str, str], dict[str, list[str]], str]:
@@ -35,6 +35,64 @@ def test_an_allocated_claim_holds_its_pod_to_the_devices() -> None:
     assert binds == {"p": "n2"} and not devices
     full = [node("n1"), device_class(), slice_of("n1", "a"), claim("c", exactly(), allocated="n2"), user("p", "c")]
     assert "1 resourceclaim not available on the node" in outcome(*full)[2]
+
+
+def test_a_claim_keeps_its_devices_where_another_node_would_not_help() -> None:
+    """The pod goes to n1 alone, and n1 is full: kube-scheduler looks at no other node's devices."""
+    full = [
+        node("n1").cpu("1"),
+        node("n2").cpu("1"),
+        device_class(),
+        slice_of("n1", "a"),
+        slice_of("n2", "a"),
+        pod("f").cpu("1").on("n1"),
+    ]
+    held = claim("c", exactly(), allocated="n1")
+    pinned, free = user("p", "c"), user("p", "c")
+    for each in (pinned, free):
+        each["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    pinned["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "n1"}
+    kept = navarch.plan([*full, held, pinned], policy="kube-scheduler").records[0]
+    assert not kept.releases
+    assert "still not schedulable" in outcome(*full, held, pinned)[2]
+    given_up = navarch.plan([*full, held, free], policy="kube-scheduler").records[0]
+    assert [each.claim for each in given_up.releases] == ["default/c"]
+
+
+def test_a_node_without_devices_for_one_claim_is_told_so_although_it_lacks_the_other_too() -> None:
+    world = [
+        node("n1"),
+        node("n2"),
+        device_class(),
+        slice_of("n1", "a"),
+        claim("c", exactly(), allocated="n1"),
+        claim("more", exactly()),
+    ]
+    _, _, words = outcome(*world, user("p", "c", "more"))
+    assert words.startswith("0/2 nodes are available: 2 cannot allocate all claims. still not schedulable")
+
+
+def test_a_claim_that_its_controller_finds_needless_is_not_waited_for() -> None:
+    made = user("p", "c")
+    made["spec"]["resourceClaims"] = [{"name": "c", "resourceClaimTemplateName": "t"}]
+    world = [node("n1"), device_class()]
+    assert outcome(*world, made)[2].startswith('0/1 nodes are available: pod "default/p": ResourceClaim not created yet.')
+    made["status"]["resourceClaimStatuses"] = [{"name": "c"}]
+    assert outcome(*world, made)[0] == {"p": "n1"}
+
+
+@pytest.mark.parametrize(("older", "newer", "chosen"), [("a", "b", "b"), ("b", "a", "a"), ("a", "a", "a")])
+def test_of_two_classes_behind_one_resource_the_newer_counts(older: str, newer: str, chosen: str) -> None:
+    """kube-scheduler: a class that replaces another one is the newer one; the name decides among equals."""
+    classes = []
+    for name, model in (("a", "x"), ("b", "y")):
+        made = device_class(name, f'device.attributes["d"].model == "{model}"')
+        made["spec"]["extendedResourceName"] = "example.com/gpu"
+        made["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z" if name == newer or newer == older else "2026-01-01T00:00:00Z"
+        classes.append(made)
+    asking = pod("p").request("example.com/gpu", "1")
+    _, devices, _ = outcome(node("n1"), *classes, slice_of("n1", "x", "y"), asking)
+    assert list(devices.values()) == [["g0" if chosen == "a" else "g1"]]
 
 
 def test_two_pods_share_a_claim() -> None:
