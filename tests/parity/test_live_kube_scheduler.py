@@ -22,7 +22,7 @@ def test_kube_scheduler_decides_the_same() -> None:
         cases = LiveCases(server)
         outcomes = [cases.compare(seed) for seed in range(40, 48)]
     assert [(each.seed, each.differences) for each in outcomes if each.differences] == []
-    assert sum(not each.refused for each in outcomes) >= 4
+    assert sum(each.compared for each in outcomes) >= 12
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,15 @@ EXTENDED = {"any": "deviceclass.resource.kubernetes.io/any", "fast": "example.co
 
 
 class DeviceMaker:
-    """`partitions`: some devices consume counters of their pool. `repeats`: several devices of one request may have to differ."""
+    """`partitions`: some devices consume counters of their pool. `repeats`: several devices of one request may have to differ. `wide`:
+    more taints and tolerations, claims that pods share, a second class for one extended resource, and pods that ask for extended
+    resources in any container."""
 
-    def __init__(self, seed: int, *, partitions: bool = True, repeats: bool = True) -> None:
+    def __init__(self, seed: int, *, partitions: bool = True, repeats: bool = True, wide: bool = False) -> None:
         self.draw = Random(seed)
         self.repeats = repeats
+        self.wide = wide
+        self.claims: list[str] = []
         self.kinds = ("plain", "plain", "partitions", "shared", "shared partitions") if partitions else ("plain", "shared")
 
     def case(self, pods: int = 4) -> list[Object]:
@@ -37,9 +41,28 @@ class DeviceMaker:
             objects += self._pool("racks", {"nodeSelector": _rack("a")}, self._pool_kind())
         if draw.random() < 0.4:
             objects += self._pool("all", {"allNodes": True}, self._pool_kind())
+        if self.wide:
+            slices = [each["spec"] for each in objects if each["kind"] == "ResourceSlice"]
+            objects += self._extras([device for spec in slices for device in spec.get("devices", ())])
         for number in range(pods):
             objects += self._user(number, 100 - number)
         return objects
+
+    def _extras(self, devices: list[Object]) -> list[Object]:
+        """More taints on devices, and a second class behind one extended resource."""
+        draw = self.draw
+        made: list[Object] = []
+        for device in (each for each in devices if draw.random() < 0.15):
+            taint = {"key": draw.choice(("broken", "old")), "effect": draw.choice(("NoSchedule", "NoExecute", "None"))}
+            if draw.random() < 0.5:
+                taint["value"] = draw.choice("yz")
+            if taint["key"] not in {each["key"] for each in device.get("taints", ())}:
+                device.setdefault("taints", []).append(taint)
+        if draw.random() < 0.4:
+            other = self._class(draw.choice(("also-fast", "fast-too")), f'device.attributes["{DRIVER}"].model == "b"')
+            other["spec"]["extendedResourceName"] = EXTENDED["fast"]
+            made.append(other)
+        return made
 
     def _class(self, name: str, expression: str) -> Object:
         spec = {"selectors": [{"cel": {"expression": expression}}]} if expression else {}
@@ -120,10 +143,25 @@ class DeviceMaker:
             resources = user["spec"]["containers"][0]["resources"]
             resources["requests"] |= amount
             resources["limits"] = amount
+            if self.wide:
+                self._more_containers(user["spec"], next(iter(amount)))
             if draw.random() < 0.7:
                 return [user]
+        if self.wide and self.claims and draw.random() < 0.25:
+            made, names = [], [draw.choice(self.claims)]  # a claim of an earlier pod
+        self.claims += [name for name in names if name not in self.claims]
         user["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": name} for name in names]
         return [*made, user]
+
+    def _more_containers(self, spec: Object, resource: str) -> None:
+        draw = self.draw
+        for number in range(draw.choice((0, 0, 1, 2))):
+            amount = {resource: str(draw.randint(1, 3))}
+            made: Object = {"name": f"more-{number}", "image": "busybox", "resources": {"requests": amount, "limits": dict(amount)}}
+            kind = draw.choice(("containers", "initContainers", "sidecar"))
+            if kind == "sidecar":
+                made["restartPolicy"] = "Always"
+            spec.setdefault("containers" if kind == "containers" else "initContainers", []).append(made)
 
     def _request(self, name: str) -> Object:
         draw = self.draw
@@ -137,6 +175,8 @@ class DeviceMaker:
     def _exactly(self) -> Object:
         draw = self.draw
         found: Object = {"deviceClassName": draw.choice(("any", "fast"))}
+        if self.wide and draw.random() < 0.05:
+            found["deviceClassName"] = "absent"
         if draw.random() < 0.15:
             found["allocationMode"] = "All"
         else:
@@ -147,6 +187,14 @@ class DeviceMaker:
             found["capacity"] = {"requests": {"memory": str(draw.choice((1, 3, 4, 7, 11)))}}
         if draw.random() < 0.2:
             found["tolerations"] = [{"key": "broken", "operator": "Exists"}]
+        if self.wide and draw.random() < 0.3:
+            equal = {
+                "key": "broken",
+                "operator": "Equal",
+                "value": draw.choice("yz"),
+                "effect": draw.choice(("NoSchedule", "NoExecute")),
+            }
+            found["tolerations"] = [draw.choice(({"operator": "Exists"}, {"key": "old", "operator": "Exists"}, equal))]
         return found
 
 
