@@ -18,7 +18,7 @@ Outcome = dict[str, dict[str, Any]]
 
 def standing_at_start(case: Case) -> Outcome:
     session = session_of(case)
-    session.stop_waiting(120.0)
+    session.ignore_stuck_tasks(120.0)
     out: Outcome = {}
     for task, spec in enumerate(session.snapshot.tasks.specs):
         if spec is None:

@@ -16,7 +16,7 @@ from tests.worlds.shared_clusters import POLICIES, World, policy
 
 import navarch
 from navarch.engine.cycle import decide
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.plugin import Plugin

@@ -18,9 +18,9 @@ from navarch.actions.preemptor_eligibility import keeps_to_label
 from navarch.actions.static_exclusion import StaticExclusion
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
-from navarch.engine.placement.attainable import HopelessTasks
+from navarch.engine.placement.hopeless_tasks import HopelessTasks
 from navarch.engine.points.protocols import JobTurn
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from navarch.engine.gangs.subjobs import SubJob, still_needed
+from navarch.engine.gangs.sub_jobs import SubJob, still_needed
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.protocols import Purpose, SubJobMissing

@@ -21,7 +21,7 @@ from navarch.actions.preemptor_eligibility import keeps_to_label
 from navarch.actions.victim_bundles import Bundle, allowed_parts, split
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
-from navarch.engine.gangs.subjobs import SubJob, needed_first
+from navarch.engine.gangs.sub_jobs import SubJob, needed_first
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.order_key import OrderKey

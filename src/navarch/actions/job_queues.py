@@ -16,7 +16,7 @@ import numpy as np
 
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
-from navarch.engine.placement.attainable import HopelessTasks
+from navarch.engine.placement.hopeless_tasks import HopelessTasks
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session

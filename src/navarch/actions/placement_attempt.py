@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from navarch.actions.role_refusals import RoleRefusals
 from navarch.actions.static_exclusion import StaticExclusion
 from navarch.actions.task_heap import take_next
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.fit_errors import FitErrors
@@ -55,7 +55,7 @@ class PlacementAttempt:
         self._moving = session.task_order_moves(job)
         self._within = inside
         if part is not None:
-            session.domains.drop_anchor(part)
+            session.domains.start_anchor(part)
             self._within = None if domain == session.domains.tree.top else session.domains.tree.mask(domain)
         self._refusals = RoleRefusals(session, tasks, lasting=refusals_last and self._missing() > 1)
         self._is_lost = False
@@ -119,7 +119,7 @@ class PlacementAttempt:
             self._tasks += [row for row in reversed(chosen) if row not in vetoed]
             return False
         if self._part is not None:
-            session.domains.drag_anchor(self._part, nodes)
+            session.domains.move_anchor(self._part, nodes)
         return True
 
     def _place_nominated(self, task: TaskClass) -> bool:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from navarch.engine.gangs.run_times import RunTimes
+from navarch.engine.gangs.job_times import JobTimes
 from navarch.engine.job import Job
-from navarch.engine.never import never_starts
+from navarch.engine.never_starts import never_starts
 from navarch.engine.placement.shards import NO_NODE_IN_SHARD
 from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
@@ -86,8 +86,8 @@ def _decision(session: Session, job: Job, *, report_pods: bool) -> JobDecision:
     conditions = tuple(job.conditions.values())
     counts = {STATUS_NAMES[i]: n for i, n in enumerate(job.counts) if n}
     changed = phase != job.spec.phase or conditions != job.spec.conditions
-    lifetimes, spec = session.shared(RunTimes), job.spec
-    times = (lifetimes.started(job), lifetimes.evicted(job), lifetimes.stale_since(job))
+    job_times, spec = session.shared(JobTimes), job.spec
+    times = (job_times.started(job), job_times.evicted(job), job_times.stale_since(job))
     changed = changed or times != (spec.last_started, spec.last_evicted, spec.stale_since)
     reasons = job_reasons(session, job)
     return JobDecision(

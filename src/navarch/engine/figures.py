@@ -47,7 +47,7 @@ class Figures:
 
     def at(self, rows: Rows) -> Figures:
         """The same figures for these rows of a full table."""
-        return Selected(self, rows, {}, None)
+        return SelectedFigures(self, rows, {}, None)
 
     def ladder(self, rows: Rows, start: IntArray, steps: int, request: IntArray, scoring: IntArray, *, pipelined: bool) -> Figures:
         """For each row, `steps` columns with start+1 .. start+steps more tasks on it, row after row."""
@@ -58,7 +58,7 @@ class Figures:
             wide, more = rows.repeat(steps), (start[:, None] + climb).ravel()
         extra = request[:, None] * more
         grown = "pipelined" if pipelined else "used"
-        return Selected(self, wide, {grown: extra, "requested": extra, "scoring": scoring[:, None] * more}, more)
+        return SelectedFigures(self, wide, {grown: extra, "requested": extra, "scoring": scoring[:, None] * more}, more)
 
 
 class ReadOnlyFigures(Figures):
@@ -81,7 +81,7 @@ class ReadOnlyFigures(Figures):
         return found
 
 
-class Selected(Figures):
+class SelectedFigures(Figures):
     """Columns of a full table picked by row, each when it is first read: most functions read one or two of them."""
 
     def __init__(self, table: Figures, rows: Rows, extra: dict[str, IntArray], added: IntArray | None) -> None:

@@ -16,7 +16,7 @@ from navarch.model.status import IS_ALLOCATED, TaskStatus
 
 if TYPE_CHECKING:
     from navarch.engine.gangs.gang_tree import GangTree
-    from navarch.engine.gangs.subjobs import SubJob
+    from navarch.engine.gangs.sub_jobs import SubJob
     from navarch.engine.placement.fit_errors import FitErrors
     from navarch.engine.queue import Queue
     from navarch.engine.session import Session
@@ -52,8 +52,8 @@ class Job:
         "row",
         "session",
         "spec",
+        "status_changed",
         "tasks",
-        "told",
         "unschedulable",
         "version",
     )
@@ -78,7 +78,7 @@ class Job:
         self.reasons: list[Reason] = []
         """Why it waits, in the order in which the cycle found the reasons."""
         self.conditions: dict[str, Condition] = {c.type: c for c in spec.conditions}
-        self.told = False
+        self.status_changed = False
         """This cycle set a condition, or another field of the group's status."""
         self.unschedulable = False
         """An Unschedulable condition was set in this cycle."""
@@ -89,9 +89,9 @@ class Job:
         self._tree: GangTree | None = None
 
     @property
-    def has_news(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether this cycle changed the job or found a reason for it."""
-        return bool(self.version or self.reasons or self.fit_errors or self.told or self.phase != self.spec.phase)
+        return bool(self.version or self.reasons or self.fit_errors or self.status_changed or self.phase != self.spec.phase)
 
     # what readiness is made of
 
@@ -169,9 +169,9 @@ class Job:
     @property
     def sub_jobs(self) -> list[SubJob]:
         if self._sub_jobs is None:
-            from navarch.engine.gangs.subjobs import split
+            from navarch.engine.gangs.sub_jobs import split_into_sub_jobs
 
-            self._sub_jobs = split(self)
+            self._sub_jobs = split_into_sub_jobs(self)
         return self._sub_jobs
 
     @property
@@ -192,7 +192,7 @@ class Job:
         """Replace the condition of this type; the transition time moves only with the status."""
         before, session = self.conditions.get(type_), self.session
         since = before.last_transition if before is not None and before.status == status else session.now
-        self.told = True
+        self.status_changed = True
         self.conditions[type_] = Condition(type_, status, reason, message, session.uid, since)
         if type_ == "Unschedulable":
             self.unschedulable = True

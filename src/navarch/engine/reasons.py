@@ -87,7 +87,7 @@ _RANKS: Mapping[str, int] = {
 (4) room on nodes and all else, what stood against evicting others."""
 _NO_NODE_EVER, _ROOM = 1, 4
 NEVER = "NeverStarts"
-"""The code of a job that does not start on the empty cluster either (`engine/never.py`)."""
+"""The code of a job that does not start on the empty cluster either (`engine/never_starts.py`)."""
 
 
 def dominant(reasons: Sequence[Reason]) -> Reason | None:

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.class_view import ClassView
@@ -38,7 +38,7 @@ from navarch.engine.semantics import Semantics
 from navarch.engine.statement import Statement
 from navarch.engine.topology.job_domains import JobDomains
 from navarch.engine.victims.protected import ProtectedPods
-from navarch.model.node_facts import fit_nodes
+from navarch.model.node_facts import usable_nodes
 from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Requests, TaskSpec
@@ -286,7 +286,7 @@ class Session(PluginRunner):
         return self._and_changed(self.jobs_at(_set_rows(broken)))
 
     def _and_changed(self, jobs: Sequence[Job]) -> list[Job]:
-        changed = (job for job in self.touched_jobs if job.has_news)
+        changed = (job for job in self.touched_jobs if job.has_changed)
         return sorted({job.row: job for job in (*jobs, *changed)}.values(), key=_key)
 
     @property
@@ -340,7 +340,7 @@ class Session(PluginRunner):
             assert not self._views, "classes were looked at before their devices were"
             self.devices = CountedDevices(self) if self.semantics.devices_are_counted else SharedDevices(self)
 
-    def stop_waiting(self, seconds: float) -> None:
+    def ignore_stuck_tasks(self, seconds: float) -> None:
         """Do not count the resources of tasks that have been leaving for longer than this as released."""
         rows = np.flatnonzero(self.snapshot.tasks.alive & (self.status == TaskStatus.RELEASING) & (self.node >= 0)).tolist()
         late = [t for t in rows if self._since_deletion(t) > seconds]
@@ -354,7 +354,7 @@ class Session(PluginRunner):
 
     def ready_nodes(self) -> BoolArray:
         """Nodes whose conditions say that they are ready for work. Cached until a node changes (`model/node_facts.py`)."""
-        return fit_nodes(self.snapshot)
+        return usable_nodes(self.snapshot)
 
     # where a gang may be put together
 

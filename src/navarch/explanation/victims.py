@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from navarch.engine.gangs.chunks import next_to_place
-from navarch.engine.gangs.run_times import RunTimes
+from navarch.engine.gangs.job_times import JobTimes
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import MayPreempt, MayReclaim, PreemptVictim, ReclaimVictim
 from navarch.engine.points.protocols import Preemptable, Reclaimable, UnifiedEvictable
@@ -64,8 +64,8 @@ def _kai(session: Session, name: str, job: Job, victim: Job, *, same: bool) -> M
     if not victim.spec.preemptable:
         return MayTake(name, False, "it is not preemptible")
     chunk = next_to_place(session, job.tree)
-    if not session.shared(RunTimes).waited(job):
-        until = rfc3339(session.shared(RunTimes).may_evict_from(job))
+    if not session.shared(JobTimes).waited(job):
+        until = rfc3339(session.shared(JobTimes).may_evict_from(job))
         return MayTake(name, False, "the job is within its preemption delay", until=until)
     if same and victim.priority >= job.priority:
         return MayTake(name, False, f"its priority is {victim.priority}, that of the job {job.priority}")

@@ -174,10 +174,10 @@ class Commit:
         jobs, rows = cluster.jobs, list(cluster.jobs.tasks[row])
         tasks = [spec for task in rows if (spec := cluster.tasks.specs[task]) is not None]
         shapes = cluster.tasks.shape[rows].tolist()
-        if not cluster.shapes.social.keys().isdisjoint(shapes):
+        if not cluster.shapes.with_pod_rules.keys().isdisjoint(shapes):
             events.add(Event.POD_CHANGED)
         if self._label_keys is None:
-            self._label_keys = selected_label_keys(cluster.shapes.social.values())
+            self._label_keys = selected_label_keys(cluster.shapes.with_pod_rules.values())
         progress = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
         claims = cluster.objects.get(claim_signatures.KIND, {})
         equivalence = equivalence_key(job, shapes, tasks, progress, label_keys=self._label_keys, claims=claims)

@@ -25,17 +25,15 @@ from navarch.model.spec import (
     TaskSpec,
 )
 from navarch.model.status import IS_TERMINAL, ON_NODE, TaskStatus
+from navarch.model.tables.identities import IdentityTable
 from navarch.model.tables.incremental_copy import SnapshotColumns
 from navarch.model.tables.jobs import JobTable
 from navarch.model.tables.nodes import NodeTable
 from navarch.model.tables.shapes import ShapeTable
 from navarch.model.tables.tasks import TaskTable, check_numbers
 
-Identity = tuple[str, tuple[tuple[str, str], ...]]
 TOGETHER = 16
 """Pods that change together are moved in columns from so many on."""
-FORGET_AT = 4096
-"""Unused label sets are kept until there are this many, because the next job often has the same labels."""
 
 
 class Cluster:
@@ -54,12 +52,9 @@ class Cluster:
         """Kinds that only some plugins read (volumes, claims, topologies): kind -> (namespace, name) -> value."""
         self.versions: dict[str, int] = {}
         """Changes of each kind of `objects`, for caches that outlive a cycle."""
-        self.identities: list[Identity] = []
+        self.identities = IdentityTable()
         self.memo: dict[Hashable, Any] = {}
         """What static node functions computed, kept across cycles (`engine/placement/static_cache.py`)."""
-        self._identity: dict[Identity, int] = {}
-        self._identity_uses: list[int] = []
-        self._unused_identities = 0
         self._order: tuple[tuple[int, str], np.ndarray[Any, Any], list[str]] | None = None
         self._specs: tuple[tuple[int, str], list[NodeSpec]] | None = None
         self._node_rows: tuple[np.ndarray[Any, Any], int, np.ndarray[Any, np.dtype[np.int32]]] | None = None
@@ -85,7 +80,7 @@ class Cluster:
         if known is not None:
             before = self.tasks.specs[known]
             assert before is not None
-            if _same_but_standing(before, spec):
+            if _same_apart_from_status(before, spec):
                 self._restate(known, before, spec)
                 return
             self.remove_task(spec.uid)
@@ -97,7 +92,7 @@ class Cluster:
             releasing = spec.status == TaskStatus.RELEASING
             self.nodes.occupy(node, request, spec.shape.footprint, 1, releasing=releasing)
         job = self.jobs.row_for(spec.job) if spec.job else -1
-        row = self.tasks.add(spec, shape=shape, job=job, node=node, labels=self._identify(spec))
+        row = self.tasks.add(spec, shape=shape, job=job, node=node, labels=self.identities.acquire(spec))
         if job >= 0:
             self.jobs.count(job, row, spec.status, self.shapes.charge[: len(self.space), shape], self.shapes.best_effort[shape], 1)
 
@@ -124,7 +119,7 @@ class Cluster:
             footprints = np.array([specs[i].shape.footprint for i in placed.tolist()], dtype=np.int64).T
             self.nodes.occupy_all(nodes[placed], requests[:, placed], footprints, status[placed] == TaskStatus.RELEASING)
         jobs = np.fromiter((self.jobs.row_for(spec.job) if spec.job else -1 for spec in specs), dtype=np.int32, count=count)
-        labels = np.array(self._identify_all(specs), dtype=np.int32)
+        labels = np.array(self.identities.acquire_all(specs), dtype=np.int32)
         rows = self.tasks.add_all(specs, shapes=shapes, jobs=jobs, nodes=nodes, labels=labels)
         members = np.flatnonzero(jobs >= 0)
         if len(members):
@@ -141,7 +136,7 @@ class Cluster:
             for spec in specs:
                 row = self.tasks.rows.of.get(spec.uid)
                 before = None if row is None else self.tasks.specs[row]
-                if row is None or before is None or not _same_but_standing(before, spec) or before.labels != spec.labels:
+                if row is None or before is None or not _same_apart_from_status(before, spec) or before.labels != spec.labels:
                     self.put_task(spec)
                 else:
                     rows.append(row)
@@ -191,8 +186,8 @@ class Cluster:
             self.jobs.move(job, before.status, spec.status, charge, self.shapes.best_effort[shape])
         self.tasks.restate(row, spec, node)
         if before.labels != spec.labels:
-            self._unidentify(row)
-            self.tasks.labels[row] = self._identify(spec)
+            self.identities.release(int(self.tasks.labels[row]))
+            self.tasks.labels[row] = self.identities.acquire(spec)
 
     def remove_task(self, uid: str) -> None:
         row = self.tasks.rows.of.get(uid)
@@ -205,7 +200,7 @@ class Cluster:
         if node >= 0:
             releasing = spec.status == TaskStatus.RELEASING
             self.nodes.occupy(node, request, spec.shape.footprint, -1, releasing=releasing)
-        self._unidentify(row)
+        self.identities.release(int(self.tasks.labels[row]))
         self.tasks.drop(uid)
         if job >= 0:
             self.jobs.count(job, row, spec.status, self.shapes.charge[: len(self.space), shape], self.shapes.best_effort[shape], -1)
@@ -221,49 +216,12 @@ class Cluster:
         task = None if row is None else next(iter(self.jobs.tasks[row]), None)
         return None if task is None else self.tasks.specs[task]
 
-    def _unidentify(self, row: int) -> None:
-        identity = int(self.tasks.labels[row])
-        self._identity_uses[identity] -= 1
-        self._unused_identities += not self._identity_uses[identity]
-
-    def _identify(self, spec: TaskSpec) -> int:
-        identity = (spec.namespace, tuple(sorted(spec.labels.items())))
-        number = self._identity.get(identity)
-        if number is None:
-            number = self._identity[identity] = len(self.identities)
-            self.identities.append(identity)
-            self._identity_uses.append(0)
-        elif not self._identity_uses[number]:
-            self._unused_identities -= 1
-        self._identity_uses[number] += 1
-        return number
-
-    def _identify_all(self, specs: Sequence[TaskSpec]) -> list[int]:
-        """The numbers of many pods. Equal pods share one mapping of labels."""
-        known: dict[tuple[int, str], int] = {}
-        numbers = []
-        for spec in specs:
-            key = (id(spec.labels), spec.namespace)
-            number = known.get(key)
-            if number is None:
-                number = known[key] = self._identify(spec)
-            else:
-                self._identity_uses[number] += 1
-            numbers.append(number)
-        return numbers
-
     def _renumber_identities(self) -> None:
-        """Remove label sets that no pod has, once they are the majority. Numbers change, so everything memoised by number is
-        dropped; existing snapshots keep their own list."""
+        """Forget label sets that no pod has. Numbers change, so all that is memoised by number is dropped. Existing snapshots keep
+        their own list."""
         top = self.tasks.rows.top
         used = np.unique(self.tasks.labels[:top][self.tasks.alive[:top]])
-        fresh = np.zeros(len(self.identities) or 1, dtype=np.int32)
-        fresh[used] = np.arange(len(used), dtype=np.int32)
-        self.tasks.labels[:top] = fresh[self.tasks.labels[:top]]
-        self.identities = [self.identities[number] for number in used.tolist()]
-        self._identity = {identity: number for number, identity in enumerate(self.identities)}
-        self._identity_uses = [self._identity_uses[number] for number in used.tolist()]
-        self._unused_identities = 0
+        self.tasks.labels[:top] = self.identities.renumber(used)[self.tasks.labels[:top]]
         self.tasks.touched.update(range(top))
         self.memo.clear()
 
@@ -335,7 +293,7 @@ class Cluster:
         Node rows of the snapshot are in `node_order`: by "name", so that no decision depends on the order of arrival, or
         as "listed". `instead_of`: the previous snapshot, if it is out of use. Its arrays are reused, and only task and job rows that
         changed since are copied. Cost: bench/decide, "snapshot"."""
-        if self._unused_identities > max(FORGET_AT, len(self.identities) // 2):
+        if self.identities.has_many_unused:
             self._renumber_identities()
         self.jobs.fit_space()
         self.nodes.fit_space()
@@ -360,9 +318,9 @@ class Cluster:
             jobs=self._copies.of_jobs(self.jobs),
             shapes=shapes.specs,
             shape_request=shapes.request,
-            shape_charge=shapes.charge if self.shapes.sharing else shapes.request,
+            shape_charge=shapes.charge if self.shapes.sharing_devices else shapes.request,
             shape_best_effort=shapes.best_effort,
-            shares_devices=bool(self.shapes.sharing),
+            shares_devices=bool(self.shapes.sharing_devices),
             queues=dict(self.queues),
             priority_classes=dict(self.priority_classes),
             budgets=dict(self.budgets),
@@ -370,7 +328,7 @@ class Cluster:
             namespaces=dict(self.namespaces),
             objects={kind: self._objects_of(kind) for kind in self.objects},
             versions=dict(self.versions),
-            identities=self.identities,
+            identities=self.identities.pairs,
             memo=self.memo,
             number=self._snapshots,
             session=session,
@@ -441,7 +399,7 @@ def _holds_node(spec: TaskSpec) -> bool:
     return bool(spec.node and _HOLDS_NODE[spec.status])
 
 
-def _same_but_standing(a: TaskSpec, b: TaskSpec) -> bool:
+def _same_apart_from_status(a: TaskSpec, b: TaskSpec) -> bool:
     """Whether two versions of a pod have the same shape, job and name. Labels may differ: a pod gets topology labels of its node
     when it is bound."""
     return (a.shape is b.shape or a.shape == b.shape) and a.job == b.job and a.name == b.name and a.namespace == b.namespace

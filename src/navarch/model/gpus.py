@@ -1,4 +1,4 @@
-"""GPUs as nodes and pods name them: whole GPUs, MIG slices, the memory of each GPU, and whether the node is ready for work."""
+"""GPUs as nodes and pods name them: whole GPUs, MIG slices, and the memory of each GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ UNKNOWN_GPU_MEMORY: Final = 100
 _BYTES_ABOVE: Final = 1 << 20
 """A label above a tebibyte, counted in MiB, must have been written in bytes."""
 _MIG: Final = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
-_PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 
 
 @lru_cache(maxsize=256)
@@ -58,10 +57,3 @@ def part_of_gpus(shape: Shape) -> int:
     if devices is None or not (devices.fraction or devices.memory):
         return 0
     return devices.count * (devices.fraction or 1000)
-
-
-def node_is_fit(node: NodeSpec) -> bool:
-    """Whether the node's conditions let its resources count. An absent condition does."""
-    conditions = dict(node.conditions)
-    well = all(conditions.get(pressure, "False") == "False" for pressure in _PRESSURES)
-    return not node.unschedulable and conditions.get("Ready", "True") == "True" and well

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_not
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from navarch.model.gpus import gpu_memory, node_is_fit
+from navarch.model.gpus import gpu_memory
 from navarch.model.label_syntax import parse_count
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
 
 V = TypeVar("V")
+_PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 
 
-def of_nodes(snapshot: Snapshot, name: Hashable, read: Callable[[Sequence[NodeSpec]], V]) -> V:
+def node_fact(snapshot: Snapshot, name: Hashable, read: Callable[[Sequence[NodeSpec]], V]) -> V:
     """`read(specs)`, cached under `name`. The name must identify everything else that `read` depends on. Later cycles get the same
     value, so it is read only; arrays enforce that."""
     specs, key = snapshot.nodes.specs, ("node facts", name)
@@ -35,8 +36,8 @@ def of_nodes(snapshot: Snapshot, name: Hashable, read: Callable[[Sequence[NodeSp
     return held[1]
 
 
-def column(snapshot: Snapshot, name: Hashable, read: Callable[[NodeSpec], object], kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """`read(spec)` of every node as an array, cached as in `of_nodes`. When nodes change, only changed specs are read again."""
+def node_column(snapshot: Snapshot, name: Hashable, read: Callable[[NodeSpec], object], kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """`read(spec)` of every node as an array, cached as in `node_fact`. When nodes change, only changed specs are read again."""
     specs, key = snapshot.nodes.specs, ("node column", name)
     held: tuple[list[NodeSpec], npt.NDArray[Any]] | None = snapshot.memo.pop(key, None)
     if held is None or len(held[0]) != len(specs):
@@ -54,7 +55,7 @@ def column(snapshot: Snapshot, name: Hashable, read: Callable[[NodeSpec], object
 
 def gpu_memories(snapshot: Snapshot) -> IntArray:
     """MiB of each GPU, node by node."""
-    return column(snapshot, "gpu memory", gpu_memory, np.int64)
+    return node_column(snapshot, "gpu memory", gpu_memory, np.int64)
 
 
 GPU_COUNT_LABEL = "nvidia.com/gpu.count"
@@ -66,28 +67,35 @@ def labelled_gpu_counts(snapshot: Snapshot) -> IntArray:
     def read(spec: NodeSpec) -> int:
         return 1000 * (parse_count(spec.labels.get(GPU_COUNT_LABEL, "")) or 0)
 
-    return column(snapshot, GPU_COUNT_LABEL, read, np.int64)
+    return node_column(snapshot, GPU_COUNT_LABEL, read, np.int64)
 
 
-def fit_nodes(snapshot: Snapshot) -> BoolArray:
+def node_is_usable(node: NodeSpec) -> bool:
+    """Whether the node's conditions let its resources count. An absent condition does."""
+    conditions = dict(node.conditions)
+    well = all(conditions.get(pressure, "False") == "False" for pressure in _PRESSURES)
+    return not node.unschedulable and conditions.get("Ready", "True") == "True" and well
+
+
+def usable_nodes(snapshot: Snapshot) -> BoolArray:
     """Nodes whose conditions say that they are ready for work."""
-    return column(snapshot, "fit", node_is_fit, np.bool_)
+    return node_column(snapshot, "usable", node_is_usable, np.bool_)
 
 
-def labelled(snapshot: Snapshot, label: str, value: str | None = None) -> BoolArray:
+def nodes_with_label(snapshot: Snapshot, label: str, value: str | None = None) -> BoolArray:
     """Nodes with the label, or with just this value of it."""
 
     def read(spec: NodeSpec) -> bool:
         return label in spec.labels if value is None else spec.labels.get(label) == value
 
-    return column(snapshot, ("labelled", label, value), read, np.bool_)
+    return node_column(snapshot, ("label", label, value), read, np.bool_)
 
 
-def capacities(snapshot: Snapshot) -> FloatArray:
+def node_capacities(snapshot: Snapshot) -> FloatArray:
     """(2, nodes): millicores and bytes of memory that nodes have, what the system keeps for itself included. A node that reports no
     capacity (in a file) has what it can allocate."""
 
     def of(name: str) -> Callable[[NodeSpec], float]:
         return lambda spec: float(dict(spec.capacity or spec.allocatable).get(name, 0))
 
-    return np.stack([column(snapshot, ("capacity", name), of(name), float) for name in ("cpu", "memory")])
+    return np.stack([node_column(snapshot, ("capacity", name), of(name), float) for name in ("cpu", "memory")])

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from navarch.engine.arguments import Arguments
 from navarch.engine.close import job_reasons
-from navarch.engine.gangs import subjobs
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob, enough_sub_jobs, missing_sub_jobs
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.order_key import OrderKey
@@ -39,7 +38,7 @@ class Gang(Plugin):
     def job_valid(self, job: Job) -> Reason | None:
         if not job.roles_valid:
             return Reason("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling", undone_by=_MORE_PODS)
-        if job.spec.sub_groups and (few := subjobs.lacking(job, "is_valid")):
+        if job.spec.sub_groups and (few := missing_sub_jobs(job, "is_valid")):
             text = "Not enough valid sub-groups for gang-scheduling"
             if self.session.semantics.refusals_tell_all:
                 text += f": {', '.join(few)}"
@@ -65,13 +64,13 @@ class Gang(Plugin):
         return sub_job.is_ready
 
     def job_ready(self, job: Job) -> bool:
-        return job.is_ready and job.roles_ready and (not job.spec.sub_groups or subjobs.enough(job, "is_ready"))
+        return job.is_ready and job.roles_ready and (not job.spec.sub_groups or enough_sub_jobs(job, "is_ready"))
 
     def job_missing(self, job: Job) -> int:
         return max(job.min_member - job.ready_count - job.best_effort_pending, 1)
 
     def job_pipelined(self, job: Job) -> Vote:
-        enough = job.is_pipelined and job.roles_pipelined and (not job.spec.sub_groups or subjobs.enough(job, "is_pipelined"))
+        enough = job.is_pipelined and job.roles_pipelined and (not job.spec.sub_groups or enough_sub_jobs(job, "is_pipelined"))
         return Vote.PERMIT if enough else Vote.REJECT
 
     def sub_job_ready(self, sub_job: SubJob) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from navarch.engine.never import never_starts
+from navarch.engine.never_starts import never_starts
 from navarch.engine.points.waiting_order import waiting_order
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from navarch.model.cluster import Cluster
-from navarch.model.node_facts import column, fit_nodes, gpu_memories, labelled, of_nodes
+from navarch.model.node_facts import gpu_memories, node_column, node_fact, nodes_with_label, usable_nodes
 from navarch.model.spec import NodeSpec
 
 
@@ -36,14 +36,14 @@ def test_a_fact_is_read_once_until_a_node_comes_goes_or_changes_in_anything(chan
         return list(specs)
 
     for _ in range(3):
-        of_nodes(made.snapshot(), "all", read)
+        node_fact(made.snapshot(), "all", read)
     assert asked == [3]
     if change is not None:
         made.put_node(change)
     else:
         made.remove_node("n0")
     snapshot = made.snapshot()
-    assert of_nodes(snapshot, "all", read) == snapshot.nodes.specs
+    assert node_fact(snapshot, "all", read) == snapshot.nodes.specs
     assert len(asked) == 2
 
 
@@ -54,14 +54,14 @@ def test_a_column_reads_only_the_nodes_that_changed() -> None:
         asked.append(spec.name)
         return len(spec.labels)
 
-    before = column(made.snapshot(), "labels", read, np.int64)
+    before = node_column(made.snapshot(), "labels", read, np.int64)
     assert asked == ["n0", "n1", "n2"]
     made.put_node(NodeSpec("n1", labels={"a": "1", "b": "2", "c": "3"}))
-    after = column(made.snapshot(), "labels", read, np.int64)
+    after = node_column(made.snapshot(), "labels", read, np.int64)
     assert asked == ["n0", "n1", "n2", "n1"]
     assert after.tolist() == [before[0], 3, before[2]]
     made.remove_node("n0")
-    assert column(made.snapshot(), "labels", read, np.int64).tolist() == after[1:].tolist()
+    assert node_column(made.snapshot(), "labels", read, np.int64).tolist() == after[1:].tolist()
 
 
 def test_an_older_snapshot_gets_what_holds_for_its_own_nodes() -> None:
@@ -69,7 +69,7 @@ def test_an_older_snapshot_gets_what_holds_for_its_own_nodes() -> None:
     older = made.snapshot()
     made.put_node(NodeSpec("n0", unschedulable=True))
     newer = made.snapshot()
-    assert [fit_nodes(each).tolist() for each in (newer, older, newer)] == [[False, True, True], [True] * 3, [False, True, True]]
+    assert [usable_nodes(each).tolist() for each in (newer, older, newer)] == [[False, True, True], [True] * 3, [False, True, True]]
 
 
 def test_kept_columns_are_read_only() -> None:
@@ -79,5 +79,5 @@ def test_kept_columns_are_read_only() -> None:
 
 def test_nodes_are_found_by_a_label_or_by_its_value() -> None:
     snapshot = cluster().snapshot()
-    assert np.flatnonzero(labelled(snapshot, "kind", "a")).tolist() == [1, 2]
-    assert labelled(snapshot, "kind").all() and not labelled(snapshot, "other").any()
+    assert np.flatnonzero(nodes_with_label(snapshot, "kind", "a")).tolist() == [1, 2]
+    assert nodes_with_label(snapshot, "kind").all() and not nodes_with_label(snapshot, "other").any()

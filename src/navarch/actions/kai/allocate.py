@@ -12,7 +12,7 @@ from navarch.actions.kai.placement_failures import note_failures
 from navarch.actions.kai.placing import ChunkPlacement
 from navarch.actions.kai.queue_forest import QueueForest
 from navarch.engine.gangs.chunks import next_to_place
-from navarch.engine.gangs.run_times import RunTimes
+from navarch.engine.gangs.job_times import JobTimes
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import NodeSet
 from navarch.model.status import TaskStatus
@@ -42,7 +42,7 @@ class KaiAllocate(KaiAction):
             waits = any(op.kind == TaskStatus.PIPELINED for op in statement.operations)
             statement.commit()
             if not started and not waits:
-                session.shared(RunTimes).starts(job)
+                session.shared(JobTimes).note_start(job)
             if job.tree.has_pending:
                 forest.push(job)
 

@@ -22,7 +22,7 @@ from navarch.actions.kai.solver.solver import Solver
 from navarch.actions.kai.solver.victim_queue import VictimPool, counts_active
 from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.gangs.chunks import next_to_place
-from navarch.engine.gangs.run_times import RunTimes
+from navarch.engine.gangs.job_times import JobTimes
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import (
     MayPreempt,
@@ -98,11 +98,11 @@ class EvictingAction(KaiAction, ABC):
         return False
 
     def _commit(self, statement: Statement, forest: QueueForest) -> None:
-        run_times = self.session.shared(RunTimes)
+        job_times = self.session.shared(JobTimes)
         moved = {operation.job.row: operation.job for operation in statement.operations if operation.job is not None}
         for operation in statement.operations:
             if operation.kind == TaskStatus.RELEASING and not operation.void and operation.job is not None:
-                run_times.is_evicted(operation.job)
+                job_times.note_eviction(operation.job)
         statement.commit()
         self.session.shared(LostTasks).settle()
         for job in moved.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from navarch.engine.action import Action
-from navarch.engine.gangs.run_times import RunTimes
+from navarch.engine.gangs.job_times import JobTimes
 from navarch.engine.job import Job
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
@@ -17,7 +17,7 @@ class SessionPreparation:
     def __init__(self, session: Session) -> None:
         threshold = session.policy.param("stuckInReleasingThreshold")
         assert isinstance(threshold, int | float)
-        session.stop_waiting(float(threshold))
+        session.ignore_stuck_tasks(float(threshold))
         session.share_devices()
 
 
@@ -40,7 +40,7 @@ class KaiAction(Action):
                 continue
             if not job.tree.could_start():
                 job.refuse(not_ready(job))
-            elif not delayed and not self.session.shared(RunTimes).waited(job):
+            elif not delayed and not self.session.shared(JobTimes).waited(job):
                 job.refuse(_delayed(job))
             else:
                 found.append(job)
@@ -67,7 +67,7 @@ def not_ready(job: Job) -> Reason:
 
 
 def _delayed(job: Job) -> Reason:
-    delay, until = job.spec.preemption_delay, job.session.shared(RunTimes).may_evict_from(job)
+    delay, until = job.spec.preemption_delay, job.session.shared(JobTimes).may_evict_from(job)
     window = f"preemption delay window ({go_duration(delay)})"
     text = f"Workload is within its {window} and may not trigger evictions before {rfc3339(until)}"
     return Reason("PreemptionDelay", text, figures={"delay": delay, "until": until}, undone_by=(Event.TIME_PASSED,))

@@ -6,7 +6,7 @@ A gang with succeeded pods is finishing, not stale.
 from __future__ import annotations
 
 from navarch.actions.kai.pending_jobs import KaiAction
-from navarch.engine.gangs.run_times import RunTimes
+from navarch.engine.gangs.job_times import JobTimes
 from navarch.engine.job import Job
 from navarch.model.status import ON_NODE, TaskStatus
 
@@ -20,13 +20,13 @@ class StaleGangEviction(KaiAction):
 
     def execute(self) -> None:
         session = self.session
-        run_times = session.shared(RunTimes)
-        run_times.looked = True
+        job_times = session.shared(JobTimes)
+        job_times.checked_for_stale = True
         for job in session.jobs_maybe_broken():
             if not self._is_stale(job):
                 continue
             since = session.now if job.spec.stale_since is None else job.spec.stale_since
-            run_times.is_stale(job, since)
+            job_times.note_stale(job, since)
             grace = self._grace(job)
             if grace < 0 or session.now - since < grace:
                 continue
@@ -36,7 +36,7 @@ class StaleGangEviction(KaiAction):
                     continue
                 statement.evict(task, reason=self.name, message="the gang has fewer pods than it needs")
             if len(statement):
-                run_times.is_evicted(job)
+                job_times.note_eviction(job)
             statement.commit()
 
     def _grace(self, job: Job) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from navarch.engine.figures import Selected
+from navarch.engine.figures import SelectedFigures
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.session import Session
 from navarch.engine.victims.what_if import WhatIf
@@ -105,7 +105,7 @@ class Nominations:
             where = among & (pods > 0)
             nodes = np.flatnonzero(where)
             if len(nodes):
-                at = Selected(self.session.nodes, nodes, {"requested": promised[:, nodes]}, None)
+                at = SelectedFigures(self.session.nodes, nodes, {"requested": promised[:, nodes]}, None)
                 unresolvable[nodes] = _said(self.session, view, at, counts)
             return counts, where, unresolvable
         for node in self.nodes_with_others(task):
@@ -135,7 +135,7 @@ class Nominations:
         nodes = np.flatnonzero(feasible & (pods > 0))
         if not len(nodes):
             return feasible, []
-        at = Selected(self.session.nodes, nodes, {"requested": promised[:, nodes]}, None)
+        at = SelectedFigures(self.session.nodes, nodes, {"requested": promised[:, nodes]}, None)
         out = feasible.copy()
         for f in view.row_filters:
             out[nodes] &= f.mask(view.task, at)
@@ -172,7 +172,7 @@ class Nominations:
                 pods[node] += step
 
 
-def _said(session: Session, view: ClassView, at: Selected, counts: Counter[str]) -> BoolArray:
+def _said(session: Session, view: ClassView, at: SelectedFigures, counts: Counter[str]) -> BoolArray:
     """Count the reasons of the first filter that refuses each column; True where no eviction helps."""
     open_: BoolArray = np.ones(at.requested.shape[1], dtype=bool)
     hopeless = np.zeros_like(open_)

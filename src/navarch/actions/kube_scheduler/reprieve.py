@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from navarch.engine.figures import Figures, Rows, Selected
+from navarch.engine.figures import Figures, Rows, SelectedFigures
 from navarch.engine.node_functions import NodeFilter, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray, IntArray
@@ -86,7 +86,7 @@ class Reprieve:
             gone[resource] = np.bincount(place, weights=requests[resource], minlength=len(nodes)).astype(np.int64)
         if expected is not None:
             gone -= expected[:, nodes]
-        emptied = Selected(session.nodes, nodes, {"requested": -gone}, None)
+        emptied = SelectedFigures(session.nodes, nodes, {"requested": -gone}, None)
         fits = search.fits = _passes(filters, task, emptied)
         victims = search.victims
         start = search.start
@@ -96,7 +96,7 @@ class Reprieve:
                 continue
             candidates = start[turn] + step
             back = gone[:, turn] - requests[:, candidates]
-            stays = _passes(filters, task, Selected(session.nodes, nodes[turn], {"requested": -back}, None))
+            stays = _passes(filters, task, SelectedFigures(session.nodes, nodes[turn], {"requested": -back}, None))
             gone[:, turn[stays]] = back[:, stays]
             victims[candidates[stays]] = False
         if not fits.all():

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navarch.engine.gangs.gang_tree import GangTree
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.plugin import Plugin

@@ -19,7 +19,7 @@ from navarch.engine.figures import Rows
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.expected_totals import ExpectedTotals
 from navarch.engine.placement.node_ranking import WORST, NodeRanking, best_rows
-from navarch.engine.placement.row_answer_cache import Asked
+from navarch.engine.placement.row_answer_cache import TracedFigures
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 
 Answers = tuple[BoolArray, BoolArray, BoolArray, FloatArray]
@@ -259,11 +259,11 @@ class _Run:
         if put_right:
             self._nodes.changed.append(np.array(rows[-1:], dtype=np.intp))
 
-    def _with_more(self, where: Rows, extra: dict[str, IntArray]) -> Asked:
+    def _with_more(self, where: Rows, extra: dict[str, IntArray]) -> TracedFigures:
         """Nodes with these amounts added."""
-        return Asked(self._nodes, where, extra, np.zeros(len(where), dtype=np.int64))
+        return TracedFigures(self._nodes, where, extra, np.zeros(len(where), dtype=np.int64))
 
-    def _ask(self, each: _Class, at: Asked, where: Rows) -> tuple[Answers | None, FloatArray]:
+    def _ask(self, each: _Class, at: TracedFigures, where: Rows) -> tuple[Answers | None, FloatArray]:
         """What a class says about nodes, and its totals there. None: figures do not determine it."""
         at.added_was_read = False
         possible, idle, future, score = each.view.judge(at, where)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 
 import numpy as np
 
-from navarch.engine.figures import Figures, Rows, Selected
+from navarch.engine.figures import Figures, Rows, SelectedFigures
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.node_state import NodeState
 from navarch.model.resources import BoolArray, FloatArray, IntArray
@@ -30,7 +30,7 @@ _KEPT = 1 << 14
 """The cache holds this many answers, and the figures of this many rows; then it is cleared."""
 
 
-class Asked(Selected):
+class TracedFigures(SelectedFigures):
     """Figures that detect whether a function reads more than the columns."""
 
     def __init__(self, table: Figures, rows: Rows, extra: dict[str, IntArray], added: IntArray) -> None:
@@ -113,7 +113,7 @@ class RowAnswerCache:
         more = np.concatenate(steps)
         kept = ("allocatable", "releasing", "pipelined") if self._nodes.nothing_leaves else ("allocatable",)
         extra = {name: more[:, part].T for name, part in self._parts.items() if name not in kept}
-        at = Asked(self._nodes, wide, extra, np.concatenate(added))
+        at = TracedFigures(self._nodes, wide, extra, np.concatenate(added))
         answers: list[Answer] = list(zip(*(column.tolist() for column in self._judge(at, wide))))
         if at.added_was_read:
             return False

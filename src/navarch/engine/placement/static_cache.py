@@ -26,14 +26,14 @@ A = TypeVar("A", bound=npt.NDArray[np.generic])
 
 
 def static_mask(session: Session, function: NodeFilter, task: TaskClass) -> BoolArray:
-    return kept(session, ("mask", function.identity(), task.shape), lambda: function.mask(task, session.nodes))
+    return static_answer(session, ("mask", function.identity(), task.shape), lambda: function.mask(task, session.nodes))
 
 
 def static_raw(session: Session, function: NodeScorer, task: TaskClass) -> FloatArray:
-    return kept(session, ("raw", function.identity(), task.shape), lambda: function.raw(task, session.nodes))
+    return static_answer(session, ("raw", function.identity(), task.shape), lambda: function.raw(task, session.nodes))
 
 
-def kept(session: Session, key: Hashable, compute: Callable[[], A]) -> A:
+def static_answer(session: Session, key: Hashable, compute: Callable[[], A]) -> A:
     """The array under this key; computed again when the nodes have changed."""
     memo = session.snapshot.memo
     found = memoised(session.snapshot, key, session.snapshot.nodes.version, compute)

@@ -18,7 +18,7 @@ import numpy as np
 
 from navarch.engine.figures import Figures, ReadOnlyFigures
 from navarch.engine.gangs.gang_tree import GangTree
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Rejection, TaskClass
 from navarch.engine.plugin import Plugin

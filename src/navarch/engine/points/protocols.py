@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.points.gang_protocols import GANG_POINTS

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from navarch.engine.containment.guarded_plugins import GUARDED_POINTS, guarded
 from navarch.engine.gangs.gang_tree import GangTree, Part
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin

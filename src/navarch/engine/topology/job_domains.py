@@ -16,7 +16,7 @@ from navarch.model.spec import TopologyDemand
 from navarch.model.status import IS_ALLOCATED
 
 if TYPE_CHECKING:
-    from navarch.engine.gangs.subjobs import SubJob
+    from navarch.engine.gangs.sub_jobs import SubJob
     from navarch.engine.job import Job
     from navarch.engine.session import Session
 
@@ -107,11 +107,11 @@ class JobDomains:
         """The domain that scores prefer for the next task of the part; NOWHERE outside of attempts and before any placement."""
         return self._anchors.get(_key(sub_job), NOWHERE)
 
-    def drop_anchor(self, sub_job: SubJob) -> None:
+    def start_anchor(self, sub_job: SubJob) -> None:
         """An attempt at the part begins."""
         self._anchors[_key(sub_job)] = self.of_part(sub_job)
 
-    def drag_anchor(self, sub_job: SubJob, rows: Sequence[int]) -> None:
+    def move_anchor(self, sub_job: SubJob, rows: Sequence[int]) -> None:
         """Tasks of the part were placed on these nodes."""
         key = _key(sub_job)
         for row in rows:

@@ -149,7 +149,7 @@ class ChangeNotices:
     def namespace_changed(self, before: NamespaceSpec | None, now: NamespaceSpec | None) -> None:
         if now is None or (before.labels if before else {}) == now.labels:
             return
-        if selects_namespaces(self._cluster.shapes.social.values()):
+        if selects_namespaces(self._cluster.shapes.with_pod_rules.values()):
             # Rules about other pods may no longer keep a pod away, or may now find the pod that they ask for.
             self._notice(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
             self._notice(Event.POD_CHANGED, urgent=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from navarch.engine.never import never_starts
+from navarch.engine.never_starts import never_starts
 from navarch.engine.points.waiting_order import waiting_order
 from navarch.engine.reasons import next_step
 from navarch.engine.record import Eviction, Nomination

@@ -47,7 +47,7 @@ class NodeTable:
         self.fit_space()
         if before is None or before.allocatable != spec.allocatable:
             self.allocatable[: len(self.space), row] = self.space.bounded_vector(spec.allocatable, most=BOUND // 2)
-        if before is None or not _same_but_figures(before, spec):
+        if before is None or not _same_apart_from_amounts(before, spec):
             self.version += 1
         self.specs[row] = spec
         self.changes += 1
@@ -133,7 +133,7 @@ class NodeTable:
             self.releasing = grown(self.releasing, len(self.space), axis=0)
 
 
-def _same_but_figures(a: NodeSpec, b: NodeSpec) -> bool:
+def _same_apart_from_amounts(a: NodeSpec, b: NodeSpec) -> bool:
     return (
         a.labels == b.labels
         and a.taints == b.taints

@@ -25,9 +25,9 @@ class ShapeTable:
         """(R, shapes): what a task of the shape counts for in the accounts of jobs and queues: its request, and parts of GPUs."""
         self.best_effort: list[bool] = []
         """Asks for nothing but its pod slot."""
-        self.social: dict[int, Shape] = {}
+        self.with_pod_rules: dict[int, Shape] = {}
         """Those in use that have rules about other pods, by number: few, where there may be as many shapes as pods."""
-        self.sharing: set[int] = set()
+        self.sharing_devices: set[int] = set()
         """Those in use that ask for a part of a device, by number."""
         self.changes = 0
         """Grows with every shape that is added."""
@@ -45,8 +45,8 @@ class ShapeTable:
         self.uses[number] -= 1
         if not self.uses[number]:
             del self._number[self.specs[number]]
-            self.social.pop(number, None)
-            self.sharing.discard(number)
+            self.with_pod_rules.pop(number, None)
+            self.sharing_devices.discard(number)
             self._free.append(number)
 
     def _add(self, shape: Shape) -> int:
@@ -65,13 +65,13 @@ class ShapeTable:
             self.best_effort.append(False)
         self._number[shape] = number
         if shape.pod_affinity is not None or shape.spread:
-            self.social[number] = shape
+            self.with_pod_rules[number] = shape
         self.request = grown(grown(self.request, len(self.space), axis=0), number + 1)
         self.request[: len(self.space), number] = self.space.bounded_vector(shape.requests, pods=1)
         self.charge = grown(grown(self.charge, len(self.space), axis=0), number + 1)
         self.charge[:, number] = self.request[:, number]
         if part:
             self.charge[self.space.index(GPU_RESOURCES[0]), number] += part
-            self.sharing.add(number)
+            self.sharing_devices.add(number)
         self.best_effort[number] = not part and not any(amount for name, amount in shape.requests if name != "pods")
         return number

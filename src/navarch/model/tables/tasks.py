@@ -35,7 +35,7 @@ class TaskTable:
         self.node: RowArray = np.full(8, -1, dtype=np.int32)
         self.priority: IntArray = np.zeros(8, dtype=np.int64)
         self.labels: RowArray = np.zeros(8, dtype=np.int32)
-        """Number of the pod's (namespace, label set) pair in `Cluster.identities`."""
+        """Number of the pod's (namespace, label set) pair in `identities`."""
         self.created: FloatArray = np.zeros(8, dtype=np.float64)
         self.started: FloatArray = np.zeros(8, dtype=np.float64)
         """When the pod began to run; infinite before that."""

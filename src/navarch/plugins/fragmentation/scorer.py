@@ -22,7 +22,7 @@ from msgspec import Struct
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.model.gpus import GPU_RESOURCES
-from navarch.model.node_facts import of_nodes
+from navarch.model.node_facts import node_fact
 from navarch.model.resources import CPU, BoolArray, FloatArray, IntArray
 from navarch.plugins.fragmentation.free_gpus import FreeGpus, free_gpus
 from navarch.plugins.fragmentation.gain_cache import GainCache
@@ -77,7 +77,7 @@ class FragmentationScorer(NodeScorer):
         self.weights = weights
         self.label = label
         self.weight = weight
-        self.types = of_nodes(session.snapshot, ("gpu types", label), lambda specs: GpuTypes(specs, label))
+        self.types = node_fact(session.snapshot, ("gpu types", label), lambda specs: GpuTypes(specs, label))
         self._allowed: BoolArray = self.types.allowed(measure.kinds) > 0
         self._pressure = (
             self._pressure_of(kinds) if weights.type_pressure and not weights.exact_fgd else np.zeros(len(self.types.names))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from navarch.model.gpus import GPU_RESOURCES, UNKNOWN_GPU_MEMORY, gpu_portion, mig_gpus, node_is_fit
+from navarch.model.gpus import GPU_RESOURCES, UNKNOWN_GPU_MEMORY, gpu_portion, mig_gpus
 from navarch.model.label_syntax import parse_count
-from navarch.model.node_facts import fit_nodes, gpu_memories, of_nodes
+from navarch.model.node_facts import gpu_memories, node_fact, node_is_usable, usable_nodes
 from navarch.model.spec import NodeSpec, Shape
 from navarch.model.status import ON_NODE
 from navarch.plugins.kai.proportion.share_division import Floats
@@ -86,10 +86,10 @@ class KaiAmounts:
     def total(self) -> Floats:
         """The amounts of all ready nodes, without what pods of other schedulers hold there."""
         snapshot = self.session.snapshot
-        out = of_nodes(snapshot, "fair total", _total).copy() - self._held_by_others()
+        out = node_fact(snapshot, "fair total", _total).copy() - self._held_by_others()
         for name, count in self.sliced_gpus().items():
             row = snapshot.nodes.row(name)
-            out[GPU] += count if row is not None and fit_nodes(snapshot)[row] else 0
+            out[GPU] += count if row is not None and usable_nodes(snapshot)[row] else 0
         return out
 
     def _held_by_others(self) -> Floats:
@@ -99,7 +99,7 @@ class KaiAmounts:
         rows = np.flatnonzero(tasks.alive & (tasks.job < 0) & ON_NODE[tasks.status] & (tasks.node >= 0))
         if not len(rows):
             return out
-        rows = rows[fit_nodes(snapshot)[tasks.node[rows]]]
+        rows = rows[usable_nodes(snapshot)[tasks.node[rows]]]
         own = [n for n in np.unique(tasks.labels[rows]).tolist() if dict(snapshot.identities[n][1]).get("app") in KAI_APPS]
         rows = rows[~np.isin(tasks.labels[rows], own)]
         shapes, counts = np.unique(self.session.shape[rows], return_counts=True)
@@ -177,7 +177,7 @@ def wants_gpu(session: Session, task: int) -> bool:
 def _total(nodes: Sequence[NodeSpec]) -> Floats:
     out = np.zeros(len(RESOURCES))
     for node in nodes:
-        if node_is_fit(node):
+        if node_is_usable(node):
             out += node_amounts(node)
     return out
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from navarch.engine.arguments import Argument
-from navarch.engine.gangs.run_times import RunTimes
+from navarch.engine.gangs.job_times import JobTimes
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.gang_protocols import Scenario
@@ -30,7 +30,7 @@ class MinRuntime(Plugin):
     )
 
     def open(self) -> None:
-        self.lifetimes = self.session.shared(RunTimes)
+        self.job_times = self.session.shared(JobTimes)
         self._guards: dict[tuple[str, str], float] = {}
         self._spared: dict[int, tuple[Job, str, float]] = {}
         """Row of a job that looked for victims -> the job, the protected one that may go first, and when that is."""
@@ -52,12 +52,12 @@ class MinRuntime(Plugin):
         """When the guard of a victim ends; None: it has none against this job, or it is over."""
         same = job.queue is victim.queue
         guard = self._preempt_guard(victim.queue) if same else self._reclaim_guard(job.queue, victim.queue)
-        return (self.lifetimes.started(victim) or 0.0) + guard if self._protected(victim, guard) else None
+        return (self.job_times.started(victim) or 0.0) + guard if self._protected(victim, guard) else None
 
     def _may_go(self, job: Job, victim: Job, guard: float) -> bool:
         if not self._protected(victim, guard) or victim.tree.is_elastic:
             return True
-        until = (self.lifetimes.started(victim) or 0.0) + guard
+        until = (self.job_times.started(victim) or 0.0) + guard
         first = self._spared.get(job.row)
         if first is None or (until, victim.key) < (first[2], first[1]):
             self._spared[job.row] = job, victim.key, until
@@ -81,7 +81,7 @@ class MinRuntime(Plugin):
     def _protected(self, victim: Job, guard: float) -> bool:
         if guard <= 0:
             return False
-        started = self.lifetimes.started(victim)
+        started = self.job_times.started(victim)
         return started is not None and started + guard > self.session.now
 
     def _keeps_minimum(self, victim: Job, tasks: Sequence[int]) -> bool:

@@ -21,7 +21,7 @@ from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
 from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus
-from navarch.model.node_facts import fit_nodes, labelled
+from navarch.model.node_facts import nodes_with_label, usable_nodes
 from navarch.model.resources import BoolArray, format_amount
 from navarch.model.snapshot import Snapshot
 from navarch.model.status import ON_NODE, TaskStatus
@@ -185,7 +185,7 @@ class NodeCondition(NodeFilter):
     scope = Scope.STATIC
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.ready = fit_nodes(snapshot)
+        self.ready = usable_nodes(snapshot)
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         found: BoolArray = self.ready[at.rows]
@@ -206,9 +206,9 @@ class GpuKind(NodeFilter):
         key = str(session.policy.param("migWorkerNodeLabelKey"))
         slices = [i for i, name in enumerate(snapshot.resource_names) if mig_gpus(name)]
         has_slices = nodes.allocatable[slices].sum(axis=0) != 0
-        self.sliced: BoolArray = np.where(labelled(snapshot, key), labelled(snapshot, key, "true"), has_slices)
-        self.single = labelled(snapshot, MIG_STRATEGY, "single")
-        self.mixed = labelled(snapshot, MIG_STRATEGY, "mixed")
+        self.sliced: BoolArray = np.where(nodes_with_label(snapshot, key), nodes_with_label(snapshot, key, "true"), has_slices)
+        self.single = nodes_with_label(snapshot, MIG_STRATEGY, "single")
+        self.mixed = nodes_with_label(snapshot, MIG_STRATEGY, "mixed")
         self.dynamic: BoolArray = np.zeros(len(nodes), dtype=bool)
         for name, count in session.shared(KaiAmounts).sliced_gpus().items():
             if count and (row := snapshot.nodes.row(name)) is not None:
@@ -258,7 +258,7 @@ class GpuKind(NodeFilter):
 
 
 class WorkerKind(NodeFilter):
-    """GPU pods go to GPU workers and other pods to CPU workers, as their nodes are labelled."""
+    """GPU pods go to GPU workers and other pods to CPU workers, as their nodes are nodes_with_label."""
 
     name = "WorkerKind"
     scope = Scope.STATIC
@@ -266,7 +266,7 @@ class WorkerKind(NodeFilter):
     def __init__(self, session: Session) -> None:
         self.session = session
         keys = (str(session.policy.param("cpuWorkerNodeLabelKey")), str(session.policy.param("gpuWorkerNodeLabelKey")))
-        self.workers = [labelled(session.snapshot, key) for key in keys]
+        self.workers = [nodes_with_label(session.snapshot, key) for key in keys]
 
     def identity(self) -> Hashable:
         params = self.session.policy
@@ -320,7 +320,7 @@ class MemoryKnown(NodeFilter):
     scope = Scope.STATIC
 
     def __init__(self, session: Session) -> None:
-        self.known = labelled(session.snapshot, GPU_MEMORY_LABEL)
+        self.known = nodes_with_label(session.snapshot, GPU_MEMORY_LABEL)
 
     def applies(self, task: TaskClass) -> bool:
         return task.shape.devices is not None and bool(task.shape.devices.memory)

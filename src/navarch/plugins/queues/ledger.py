@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
-from navarch.engine.placement.attainable import HopelessTasks
+from navarch.engine.placement.hopeless_tasks import HopelessTasks
 from navarch.engine.points.protocols import Change, EachChange
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import NEVER, Event, Reason

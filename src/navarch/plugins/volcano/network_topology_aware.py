@@ -19,7 +19,7 @@ import numpy as np
 
 from navarch.engine.arguments import Argument
 from navarch.engine.figures import Figures
-from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin

@@ -64,7 +64,7 @@ def test_shapes_with_rules_about_other_pods_are_known_while_they_are_in_use() ->
     table.acquire(Shape())
     first, second = table.acquire(lonely), table.acquire(spread)
     table.acquire(lonely)
-    assert table.social == {first: lonely, second: spread}
+    assert table.with_pod_rules == {first: lonely, second: spread}
     table.release(first)
     table.release(second)
-    assert table.social == {first: lonely}
+    assert table.with_pod_rules == {first: lonely}

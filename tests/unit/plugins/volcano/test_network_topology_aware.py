@@ -118,8 +118,8 @@ def test_a_pod_is_drawn_to_what_was_placed_before() -> None:
     session = session_of(made)
     part = job_of(session, "new").sub_jobs[0]
     assert set(scores(session, "new").values()) == {0.0}, "nothing draws the first"
-    session.domains.drop_anchor(part)
-    session.domains.drag_anchor(part, [session.nodes.names.index("a0")])
+    session.domains.start_anchor(part)
+    session.domains.move_anchor(part, [session.nodes.names.index("a0")])
     found = scores(session, "new")
     assert (found["a1"], found["b0"], found["c0"]) == (100.0, 50.0, 0.0), "tiers 1, 2 and 3 of lowest 1 and highest 3"
     place(session, "new", "a1")

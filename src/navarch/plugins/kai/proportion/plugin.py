@@ -14,7 +14,7 @@ import numpy as np
 
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
-from navarch.engine.placement.attainable import HopelessTasks
+from navarch.engine.placement.hopeless_tasks import HopelessTasks
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.gang_protocols import Scenario
 from navarch.engine.points.protocols import Change

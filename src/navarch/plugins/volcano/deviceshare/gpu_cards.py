@@ -15,7 +15,7 @@ from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.protocols import Change
 from navarch.engine.reasons import Event, Reason
-from navarch.model.node_facts import of_nodes
+from navarch.model.node_facts import node_fact
 from navarch.model.registered_cards import GPU_INDEX, gpu_cards, read_gpu_index
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
@@ -57,7 +57,7 @@ class HeldGpus(Struct, frozen=True):
 
 
 def gpu_columns(snapshot: Snapshot) -> GpuColumns:
-    return of_nodes(snapshot, "gpu cards", lambda specs: _stack([gpu_cards(spec) for spec in specs]))
+    return node_fact(snapshot, "gpu cards", lambda specs: _stack([gpu_cards(spec) for spec in specs]))
 
 
 def _stack(found: list[tuple[int, tuple[int, ...]] | None]) -> GpuColumns:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from navarch.model.node_facts import column
+from navarch.model.node_facts import node_column
 from navarch.model.registered_cards import HANDSHAKE, Card, vgpu_cards
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
@@ -133,7 +133,7 @@ def vgpu_columns(snapshot: Snapshot, *, healthy_only: bool, keep_modes: bool, re
             found = known[cards] = _cards_of_node(cards, healthy_only, keep_modes, refuse_mig)
         return found
 
-    found = column(snapshot, name, read, np.object_)
+    found = node_column(snapshot, name, read, np.object_)
     held: tuple[npt.NDArray[np.object_], VgpuColumns] | None = snapshot.memo.get(("columns of", name))
     if held is None or held[0] is not found:
         held = found, VgpuColumns(found.tolist(), None if held is None else held[1])

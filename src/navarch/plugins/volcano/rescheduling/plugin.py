@@ -17,7 +17,7 @@ import numpy as np
 
 from navarch.engine.arguments import Argument
 from navarch.engine.plugin import Plugin
-from navarch.model.node_facts import capacities, column
+from navarch.model.node_facts import node_capacities, node_column
 from navarch.model.node_load import load_columns
 from navarch.model.objects.last_runs import LAST_RUN
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
@@ -87,10 +87,10 @@ class VictimSearch:
         if not self.semantics.unmeasured_node_is_idle:
             measured = session.now - columns.at <= FRESH
         low = (self.load < np.array(strategies.low)[:, None]).all(axis=0)
-        cordoned: BoolArray = column(session.snapshot, "unschedulable", lambda spec: spec.unschedulable, np.bool_)
+        cordoned: BoolArray = node_column(session.snapshot, "unschedulable", lambda spec: spec.unschedulable, np.bool_)
         self.low: BoolArray = measured & low & ~cordoned
         self.high: BoolArray = measured & ~self.low & (self.load > self.target[:, None]).any(axis=0)
-        self.capacity = capacities(session.snapshot)
+        self.capacity = node_capacities(session.snapshot)
         self.taken: dict[int, int] = {}
         """Job row -> how many of its pods are victims."""
 

@@ -19,7 +19,7 @@ from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change
 from navarch.engine.reasons import Event
-from navarch.model.node_facts import capacities
+from navarch.model.node_facts import node_capacities
 from navarch.model.node_load import load_columns
 from navarch.model.quantity import QuantityError, nano_to_milli, nano_to_value, parse_nano
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray
@@ -88,7 +88,9 @@ class Usage(Plugin):
         self.measured = columns.percent
         self.fresh: BoolArray = session.now - columns.at <= FRESH
         weights = given.integer("cpu.weight"), given.integer("memory.weight")
-        self.unmeasured = UnmeasuredLoad(self._estimator(weights), columns.percent, capacities(session.snapshot), len(session.status))
+        self.unmeasured = UnmeasuredLoad(
+            self._estimator(weights), columns.percent, node_capacities(session.snapshot), len(session.status)
+        )
         self._was_counted: set[int] = set()
         """Evicted tasks whose estimate was taken away."""
         self._count_young_pods()

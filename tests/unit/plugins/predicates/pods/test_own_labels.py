@@ -8,10 +8,10 @@ import pytest
 from tests.worlds.plugin_session import World
 
 from navarch.engine.session import Session
-from navarch.model import cluster as cluster_module
 from navarch.model import selectors
 from navarch.model.cluster import Cluster
 from navarch.model.spec import Labels, LabelSelector, NamespaceSpec, PodAffinity, PodTerm, Requirement, Shape, TaskSpec
+from navarch.model.tables import identities
 from navarch.plugins.predicates.plugin import Predicates
 from navarch.plugins.predicates.pods import selection
 from navarch.plugins.predicates.pods.counts import pod_counts
@@ -80,7 +80,7 @@ def test_a_selection_means_the_same_whether_its_labels_are_filed_or_not(
 def test_kept_label_columns_grow_and_follow_a_new_numbering(
     monkeypatch: pytest.MonkeyPatch, requirement: tuple[str, str, tuple[str, ...]]
 ) -> None:
-    monkeypatch.setattr(cluster_module, "FORGET_AT", 3)
+    monkeypatch.setattr(identities, "FORGET_AT", 3)
     cluster, mine = labelled(("ns", {}), ("ns", {"app": "a"})), Selection(None, wanting(requirement))
     assert meant(cluster, mine) == {"p1"}
     for number in range(2, 12):

@@ -14,7 +14,7 @@ import numpy as np
 
 from navarch.engine.figures import Rows
 from navarch.engine.node_functions import Scope, TaskClass
-from navarch.engine.placement.static_cache import kept, static_mask
+from navarch.engine.placement.static_cache import static_answer, static_mask
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import IS_ALLOCATED, TaskStatus
 
@@ -68,7 +68,7 @@ def _room(session: Session, task: TaskClass) -> int:
     filters = [f for f in session.filters_for(task) if f.scope is Scope.STATIC]
     claimed = session.claimable_dims.intersection(np.flatnonzero(task.request).tolist()) if session.claimable_dims else frozenset()
     key = ("room", tuple(f.identity() for f in filters), task.shape, claimed)
-    return int(kept(session, key, lambda: _count(session, task))[0])
+    return int(static_answer(session, key, lambda: _count(session, task))[0])
 
 
 def _count(session: Session, task: TaskClass) -> IntArray:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.worlds.small_cluster import job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.engine.gangs import subjobs
+from navarch.engine.gangs.sub_jobs import enough_sub_jobs, needed_first, still_needed
 from navarch.engine.job import Job
 from navarch.engine.session import Session
 from navarch.model.spec import JobSpec, LabelSelector, Requirement, SubGroupSpec
@@ -83,18 +83,18 @@ def test_a_part_is_ready_and_pipelined_and_valid_by_its_own_minimum() -> None:
 def test_enough_parts_of_each_policy(wanted: int, enough: bool) -> None:
     policy = replace(BY_RACK, min_groups=wanted)
     session = world(policy, a={"role": "worker", "rack": "1"}, b={"role": "worker", "rack": "1"}, c={"role": "worker", "rack": "2"})
-    assert subjobs.enough(job_in(session, "j"), "is_valid") == enough
+    assert enough_sub_jobs(job_in(session, "j"), "is_valid") == enough
 
 
 def test_the_parts_that_are_needed_come_first() -> None:
     policy = replace(BY_RACK, min_member=1, min_groups=1)
     session = world(policy, a={"role": "worker", "rack": "2"}, b={"role": "worker", "rack": "1"}, free={"role": "driver"})
     job = job_in(session, "j")
-    assert [sub.name for sub in subjobs.still_needed(session, job)] == ["rack-1"]
-    assert [sub.name for sub in subjobs.needed_first(session, job)] == ["rack-1", "", "rack-2"]
+    assert [sub.name for sub in still_needed(session, job)] == ["rack-1"]
+    assert [sub.name for sub in needed_first(session, job)] == ["rack-1", "", "rack-2"]
     row = row_in(session, "b")
     session.statement().allocate(job, [row], [0], session.class_of(row))
-    assert subjobs.still_needed(session, job) == []
+    assert still_needed(session, job) == []
 
 
 def test_a_job_without_pods_has_one_empty_part() -> None:

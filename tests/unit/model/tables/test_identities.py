@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.worlds.small_cluster import shape, with_nodes
 
-from navarch.model import cluster as cluster_module
 from navarch.model.cluster import Cluster
 from navarch.model.spec import TaskSpec
+from navarch.model.tables import identities
 
 
 def put(cluster: Cluster, number: int) -> None:
@@ -21,7 +21,7 @@ def labels_of(cluster: Cluster) -> dict[str, str]:
 
 
 def test_label_sets_out_of_use_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_module, "FORGET_AT", 10)
+    monkeypatch.setattr(identities, "FORGET_AT", 10)
     cluster = with_nodes()
     kept = cluster.snapshot().identities
     for number in range(100):
@@ -29,12 +29,12 @@ def test_label_sets_out_of_use_are_forgotten(monkeypatch: pytest.MonkeyPatch) ->
         if number >= 5:
             cluster.remove_task(str(number - 5))
         assert all(uid == job for uid, job in labels_of(cluster).items())
-    assert len(cluster.identities) < 30
-    assert cluster.identities is not kept
+    assert len(cluster.identities.pairs) < 30
+    assert cluster.identities.pairs is not kept
 
 
 def test_a_snapshot_keeps_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_module, "FORGET_AT", 3)
+    monkeypatch.setattr(identities, "FORGET_AT", 3)
     cluster = with_nodes()
     for number in range(10):
         put(cluster, number)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from navarch.engine.reasons import Event, Reason
-from navarch.model.node_facts import column, of_nodes
+from navarch.model.node_facts import node_column, node_fact
 from navarch.model.resources import BoolArray, IntArray, format_amount
 from navarch.model.spec import NodeSpec, Shape
 from navarch.model.status import TaskStatus
@@ -60,7 +60,7 @@ class EmptyPlaces:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._places: dict[int, int] = {}
-        closed = column(session.snapshot, "cordoned or not ready", lambda spec: spec.unschedulable or not spec.ready, np.bool_)
+        closed = node_column(session.snapshot, "cordoned or not ready", lambda spec: spec.unschedulable or not spec.ready, np.bool_)
         self._closed: BoolArray = closed
 
     def of(self, task: int) -> int:
@@ -155,7 +155,7 @@ def _absent_label(session: Session, shape: Shape) -> str:
         wanted += ((each.key, each.values if each.operator == "In" else ()) for each in tests)
     if not wanted:
         return ""
-    known = of_nodes(session.snapshot, "labels and their values", _label_values)
+    known = node_fact(session.snapshot, "labels and their values", _label_values)
     for key, values in wanted:
         if key not in known:
             return f"no node has the label {key}{_near(key, known)}"

@@ -6,7 +6,7 @@ import pytest
 from tests.worlds.explained_clusters import POLICIES, World
 
 import navarch
-from navarch.engine.never import never_starts
+from navarch.engine.never_starts import never_starts
 from navarch.explanation.explain import reading
 from navarch.explanation.nodes import opened
 from navarch.testing.builders import Builder, PodBuilder, node, pod, pod_group

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 
-class RunTimes:
+class JobTimes:
     """Made with `Session.shared`."""
 
     def __init__(self, session: Session) -> None:
@@ -19,8 +19,8 @@ class RunTimes:
         self._evicted: dict[int, float] = {}
         self.stale: dict[int, float] = {}
         """Job row -> since when it has run below its minimum."""
-        self.looked = False
-        """Whether this cycle looked for gangs below their minimum."""
+        self.checked_for_stale = False
+        """Whether this cycle checked_for_stale for gangs below their minimum."""
 
     def started(self, job: Job) -> float | None:
         return self._started.get(job.row, job.spec.last_started)
@@ -28,19 +28,19 @@ class RunTimes:
     def evicted(self, job: Job) -> float | None:
         return self._evicted.get(job.row, job.spec.last_evicted)
 
-    def starts(self, job: Job) -> None:
+    def note_start(self, job: Job) -> None:
         self._started[job.row] = self.session.now
 
-    def is_evicted(self, job: Job) -> None:
+    def note_eviction(self, job: Job) -> None:
         self._evicted[job.row] = self.session.now
 
-    def is_stale(self, job: Job, since: float) -> None:
+    def note_stale(self, job: Job, since: float) -> None:
         self.stale[job.row] = since
-        job.told = job.told or since != job.spec.stale_since
+        job.status_changed = job.status_changed or since != job.spec.stale_since
 
     def stale_since(self, job: Job) -> float | None:
         """None: the gang is complete, or no action checked it and it was never stale."""
-        return self.stale.get(job.row) if self.looked else job.spec.stale_since
+        return self.stale.get(job.row) if self.checked_for_stale else job.spec.stale_since
 
     def may_evict_from(self, job: Job) -> float:
         """The earliest time at which the job may evict others."""

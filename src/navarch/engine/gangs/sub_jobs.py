@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
+Test = Literal["is_ready", "is_pipelined", "is_valid"]
+"""A property of a sub-job."""
 
 
 class SubJob:
@@ -73,7 +75,7 @@ class SubJob:
         return max((int(self.job.session.snapshot.tasks.priority[t]) for t in self.tasks), default=0)
 
 
-def split(job: Job) -> list[SubJob]:
+def split_into_sub_jobs(job: Job) -> list[SubJob]:
     """The job's sub-jobs, by name; the default one first where it has tasks or is the only one."""
     groups: dict[tuple[int, tuple[str, ...]], list[int]] = {}
     rest: list[int] = []
@@ -105,17 +107,17 @@ def _policy_of(job: Job, task: int) -> tuple[int, tuple[str, ...]] | None:
     return None
 
 
-def enough(job: Job, test: str) -> bool:
-    """At least `min_groups` sub-jobs of each policy satisfy the test (`is_ready`, `is_pipelined`, `is_valid`)."""
+def enough_sub_jobs(job: Job, test: Test) -> bool:
+    """At least `min_groups` sub-jobs of each policy satisfy the test."""
     return not any(good < policy.min_groups for policy, good in _good(job, test))
 
 
-def lacking(job: Job, test: str) -> list[str]:
+def missing_sub_jobs(job: Job, test: Test) -> list[str]:
     """For each policy with too few such sub-jobs: how many it has and how many it needs, in pods where it is one named part."""
     return [_shortage(job, policy, good) for policy, good in _good(job, test) if good < policy.min_groups]
 
 
-def _good(job: Job, test: str) -> Iterator[tuple[SubGroupSpec, int]]:
+def _good(job: Job, test: Test) -> Iterator[tuple[SubGroupSpec, int]]:
     for policy in job.spec.sub_groups:
         if policy.min_groups > 0:
             yield policy, sum(1 for sub in job.sub_jobs if sub.policy is policy and getattr(sub, test))
