@@ -19,7 +19,6 @@ import msgspec
 from bench.report import Figure, show
 from navarch.apis.core.pod_objects import Pod
 from navarch.engine.policy import preset
-from navarch.garbage_collection import collect_rarely
 from navarch.installed import installed
 from navarch.kube.client import PAGE_SIZE
 from navarch.kube.resources import PODS
@@ -27,6 +26,7 @@ from navarch.kube.watch.decoding import ObjectDecoder
 from navarch.kube.watch.object_store import ObjectStore
 from navarch.live.cache.handlers import PodHandler
 from navarch.live.core import LiveCore
+from navarch.live.ops.garbage_collection import collect_rarely
 from navarch.model.resources import requests_from
 from navarch.model.spec import NodeSpec
 from navarch.offline.plan import settings_for

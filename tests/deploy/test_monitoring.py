@@ -22,8 +22,8 @@ from tests.worlds.deploy.charts import CHART, helm, needs_helm
 
 from navarch.cli.main import main
 from navarch.kube.connect import Endpoint
+from navarch.live.run_options import RunOptions
 from navarch.live.scheduler import Scheduler
-from navarch.live.settings import RunOptions
 
 ALERTS = CHART / "files" / "alerts.yaml"
 DASHBOARD = json.loads((CHART / "files" / "dashboard.json").read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from tests.worlds.kube.json_server import saying, serving
 
 from navarch.engine.points.conversation import Exchange, Manifest, Notice, Question, Request, Server
 from navarch.engine.record import CycleRecord
-from navarch.kube.extenders import FAILURES, PAUSE, Extenders, converse, tls_context
+from navarch.extenders import FAILURES, PAUSE, Extenders, converse, tls_context
 
 
 def nothing(place: Manifest) -> Any:

@@ -26,7 +26,7 @@ async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> No
             clock.now += seconds
             before = scheduler.core.last_cycle
             scheduler.queue.activate_all()
-            scheduler.loop.trigger()
+            scheduler.cycle_loop.trigger()
             await world.eventually(lambda: asyncio.sleep(0, scheduler.core.last_cycle), lambda last: last is not before)
 
         await world.pod("large", cpu="64", scheduler="other")

@@ -24,8 +24,8 @@ import navarch
 from navarch.cli.main import main
 from navarch.cli.run import run as run_command
 from navarch.kube.connect import Endpoint
+from navarch.live.run_options import RunOptions
 from navarch.live.scheduler import Scheduler
-from navarch.live.settings import RunOptions
 from navarch.testing import node
 
 pytestmark = pytest.mark.live

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import click
 
-from navarch.garbage_collection import collect_rarely
+from navarch.live.ops.garbage_collection import collect_rarely
 from navarch.places import at
 
 COMPLETE = "_NAVARCH_COMPLETE"

@@ -29,7 +29,7 @@ from navarch.kube.errors import ConfigError, KubeError
 from navarch.live.ops.election import check_times
 from navarch.live.ops.event_loop import run_in_event_loop
 from navarch.live.ops.log_lines import log_to_stderr
-from navarch.live.settings import RunOptions
+from navarch.live.run_options import RunOptions
 from navarch.version import version
 
 log = logging.getLogger("navarch")
@@ -210,7 +210,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     from navarch.job_history import HistoryError
     from navarch.live.hangs.crash_folder import CrashFolder, CrashFolderError
     from navarch.live.hangs.process_guard import ProcessGuard
-    from navarch.live.ops.dry_run_report import ReportError
+    from navarch.live.ops.dry_run.report import ReportError
     from navarch.live.ops.health import ListenError
     from navarch.live.ops.recording import FolderError
     from navarch.live.scheduler import Scheduler

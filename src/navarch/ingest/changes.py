@@ -75,7 +75,7 @@ class Overlay(Protocol):
     def task_shown(self, task: TaskSpec) -> None:
         """The API shows this task; drop the decisions that it confirms or contradicts."""
 
-    def leaves(self, task: TaskSpec) -> bool:
+    def has_no_decision(self, task: TaskSpec) -> bool:
         """Whether no decision concerns this task: cycles see it as the API shows it."""
 
     def task_gone(self, uid: str) -> None: ...
@@ -103,7 +103,7 @@ class NoOverlay:
 
     def task_shown(self, task: TaskSpec) -> None: ...
 
-    def leaves(self, task: TaskSpec) -> bool:
+    def has_no_decision(self, task: TaskSpec) -> bool:
         return True
 
     def task_gone(self, uid: str) -> None: ...

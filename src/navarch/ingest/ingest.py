@@ -123,7 +123,7 @@ class Ingest:
         for task, queue in tasks:
             uid = task.uid
             plain = uid not in added and uid not in known and not requested and (task.job or not IS_TERMINAL[task.status])
-            if not plain or not self._overlay.leaves(task):
+            if not plain or not self._overlay.has_no_decision(task):
                 self.put_task(task, queue)
                 continue
             added[uid] = task

@@ -15,8 +15,8 @@ import msgspec
 
 from navarch.engine.points.conversation import Exchange, Manifest
 from navarch.engine.record import CycleRecord
+from navarch.extenders import Extenders, converse
 from navarch.ingest.spec_manifests import manifest_of
-from navarch.kube.extenders import Extenders, converse
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
 

@@ -32,7 +32,7 @@ from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction, JobFailure
 from navarch.engine.registry import Registry
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
-from navarch.live.cache.change_notices import PodWatcher
+from navarch.live.cache.change_events import PodWatcher
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.commit import Commit, Unsupported
 from navarch.live.cycle import Cycle, decide_again, run_cycle
@@ -146,7 +146,7 @@ class LiveCore:
     # what the cache reports
 
     def cluster_event(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
-        """An event about this job, or about the cluster if there is none (see `Notice`)."""
+        """An event about this job, or about the cluster if there is none (see `RaiseEvent`)."""
         queue = self.queue
         if job:
             if urgent:
@@ -189,7 +189,7 @@ class LiveCore:
         uid = f"{identity}-{self.cycles}"
         self._set_aside = self.failed_jobs.set_aside(cluster, wall_time)
         self._left_out_nodes = self.failed_nodes.left_out(wall_time)
-        self._failed_before = self.failed_jobs.untold(self._set_aside)
+        self._failed_before = self.failed_jobs.unreported(self._set_aside)
         cycle = run_cycle(
             cluster,
             policy,

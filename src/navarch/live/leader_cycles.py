@@ -16,11 +16,11 @@ from navarch.engine.policy.values import Policy
 from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle
-from navarch.live.ops.cycle_log import log_decisions
+from navarch.live.hangs.watchdog import Watchdog
 from navarch.live.ops.cycle_reports import CycleReports
-from navarch.live.ops.dry_run import DryRun
+from navarch.live.ops.dry_run.comparison import DryRun
 from navarch.live.ops.policy_file import PolicyFile
-from navarch.live.ops.watchdog import Watchdog
+from navarch.live.ops.state.cycle_log import log_decisions
 
 log = logging.getLogger(__name__)
 

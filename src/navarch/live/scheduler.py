@@ -3,8 +3,8 @@
     scheduler = Scheduler(endpoint, RunOptions(scheduler_names=("navarch",)))
     await scheduler.run()        # until cancelled; writes in flight are finished first
 
-Informers put objects into the core's cache. The loop starts cycles (`leader_cycles`). Writers carry out the core's instructions and
-report the outcomes.
+Informers put objects into the core's cache. `cycle_loop` says when a cycle runs, and `leader_cycles` runs it. Writers carry out the
+core's instructions and report the outcomes.
 
 The informers run on every replica, so that a replica that takes over can decide at once. Only the leader decides and writes. It checks
 its lease before each cycle, because a process can be stopped for longer than its lease lasts.
@@ -24,7 +24,6 @@ from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
-from navarch.garbage_collection import collect_rarely
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
@@ -35,18 +34,19 @@ from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
 from navarch.live.core import LiveCore
 from navarch.live.cycle import undecided
+from navarch.live.cycle_loop import CycleLoop
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.hangs.crash_folder import CrashFolder
 from navarch.live.hangs.recovery import CrashRecovery
+from navarch.live.hangs.watchdog import Watchdog
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, ReleaseClaim, StartCycle
 from navarch.live.leader_cycles import LeaderCycles
-from navarch.live.loop import Loop
 from navarch.live.node_load.feed import NodeLoadFeed
-from navarch.live.ops.cycle_log import CycleLog
 from navarch.live.ops.cycle_reports import CycleReports
-from navarch.live.ops.dry_run import DryRun
-from navarch.live.ops.dry_run_report import DryRunReport
+from navarch.live.ops.dry_run.comparison import DryRun
+from navarch.live.ops.dry_run.report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
+from navarch.live.ops.garbage_collection import collect_rarely
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
 from navarch.live.ops.lease import ApiLeaseLock
@@ -57,12 +57,12 @@ from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
 from navarch.live.ops.rule_failures import RuleFailures
 from navarch.live.ops.second_loop import Heartbeat, SecondLoop, run_in
-from navarch.live.ops.state_pages import StatePages
-from navarch.live.ops.state_publisher import StatePublisher
+from navarch.live.ops.state.cycle_log import CycleLog
+from navarch.live.ops.state.pages import StatePages
+from navarch.live.ops.state.publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
-from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.steps import PrebindSteps
-from navarch.live.settings import RunOptions
+from navarch.live.run_options import RunOptions
 from navarch.live.usage.job_recorder import JobRecorder
 from navarch.live.usage.queue_usage import QueueUsage
 from navarch.live.usage.usage_over_time import UsageOverTime
@@ -166,11 +166,11 @@ class Scheduler:
             clock=clock,
             may_run=lambda: self.leading and not self.rereading,
             prepare=lambda cycle: self.preparations.plan(cycle),
-            trigger=lambda: self.loop.trigger(),
+            trigger=lambda: self.cycle_loop.trigger(),
             dry_run=self.dry_run,
             ask_extenders=options.ask_extenders,
         )
-        self.loop = Loop(
+        self.cycle_loop = CycleLoop(
             self.queue,
             self.cycles.run,
             period=options.period,
@@ -219,7 +219,7 @@ class Scheduler:
             self.metrics,
             clock,
             resync=self.resync,
-            prepare=self.preparations.before,
+            prepare=self.preparations.when_prepared,
             requests=self.bind_requests,
             evictions=lambda: self.policy_file.policy.evictions,
         )
@@ -344,7 +344,7 @@ class Scheduler:
             self.writers.resume()
             self.invalid_objects.set_leading(True)
             tasks += [
-                asyncio.create_task(supervised("cycles", self.loop.run), name="cycles"),
+                asyncio.create_task(supervised("cycles", self.cycle_loop.run), name="cycles"),
                 asyncio.create_task(supervised("resync", self.resync.run), name="resync"),
                 asyncio.create_task(supervised("statuses", self.flush_statuses), name="statuses"),
                 asyncio.create_task(supervised("periodic tasks", self.periodic_tasks.run), name="periodic tasks"),
@@ -406,7 +406,7 @@ class Scheduler:
     def _carry_out(self, instruction: Instruction) -> None:
         match instruction:
             case StartCycle():
-                self.loop.trigger()
+                self.cycle_loop.trigger()
             case CheckVolumes():
                 self.steps.volumes.look()
             case EndBind(bind=bind, result=result):
@@ -439,7 +439,7 @@ class Scheduler:
             await asyncio.sleep(FLUSH_INTERVAL)
             self.writers.flush(_now(), self.supervised.contained)
             if self.cycles.backlog_left and len(self.writers.binder.outbox) < MAX_BINDINGS_AHEAD:
-                self.loop.trigger()
+                self.cycle_loop.trigger()
 
     def read_settings(self) -> Settings:
         """How objects are read under the policy in force. A node pool given on the command line overrides the policy's."""

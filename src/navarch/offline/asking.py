@@ -25,7 +25,7 @@ def ask_extenders(
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
-    from navarch.kube.extenders import Extenders, converse
+    from navarch.extenders import Extenders, converse
 
     async def ask() -> CycleRecord:
         extenders = Extenders(manifest)

@@ -8,8 +8,8 @@ from tests.worlds.live_parts.failing_cycle import failing
 
 from navarch.kube.connect import Endpoint
 from navarch.live import cycle as cycles
+from navarch.live.run_options import RunOptions
 from navarch.live.scheduler import Scheduler
-from navarch.live.settings import RunOptions
 from navarch.offline import replay
 
 pytestmark = pytest.mark.looptime

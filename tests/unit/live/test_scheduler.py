@@ -293,7 +293,7 @@ async def test_a_scheduler_whose_tasks_raise_runs_on_until_it_is_stopped(monkeyp
 async def test_the_rest_of_a_backlog_is_taken_up_when_the_bindings_before_it_are_on_their_way() -> None:
     async with scheduling() as scheduler:
         hurried: list[int] = []
-        cast(Any, scheduler.loop).trigger = lambda: hurried.append(len(scheduler.writers.binder.outbox))
+        cast(Any, scheduler.cycle_loop).trigger = lambda: hurried.append(len(scheduler.writers.binder.outbox))
         flushing = asyncio.create_task(scheduler.flush_statuses())
         await asyncio.sleep(FLUSH_INTERVAL * 1.5)
         assert hurried == [], "there is no more"

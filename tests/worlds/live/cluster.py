@@ -22,8 +22,8 @@ from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import PODS, Resource
 from navarch.kube.watch.patience import Patience
+from navarch.live.run_options import RunOptions
 from navarch.live.scheduler import Scheduler
-from navarch.live.settings import RunOptions
 
 NODES = Resource("", "v1", "nodes", namespaced=False)
 NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)

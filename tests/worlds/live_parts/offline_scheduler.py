@@ -9,8 +9,8 @@ from typing import Any
 from tests.worlds.live_parts.cluster_cache import node
 from tests.worlds.live_parts.fake_pool import NOWHERE, Submitted
 
+from navarch.live.run_options import RunOptions
 from navarch.live.scheduler import Scheduler
-from navarch.live.settings import RunOptions
 
 
 @asynccontextmanager

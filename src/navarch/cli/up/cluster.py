@@ -29,8 +29,8 @@ from navarch.engine.policy import PRESETS, Policy
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.live.ops.shard_policy import read_shard
+from navarch.live.run_options import RunOptions
 from navarch.live.scheduler import Scheduler
-from navarch.live.settings import RunOptions
 from navarch.manifests.installation import NAMESPACE
 from navarch.model.resources import parse_amount
 from navarch.object_types import Manifest

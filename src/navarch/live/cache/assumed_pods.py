@@ -83,7 +83,7 @@ class AssumedPods:
         if task.uid in self.nominations and (task.node or task.nominated_node == self.nominations[task.uid]):
             del self.nominations[task.uid]
 
-    def leaves(self, task: TaskSpec) -> bool:
+    def has_no_decision(self, task: TaskSpec) -> bool:
         """Whether nothing is assumed of this pod."""
         uid = task.uid
         return not (uid in self.binds or uid in self.evictions or uid in self.nominations or uid in self.postponed)
@@ -111,7 +111,7 @@ class AssumedPods:
         failures = before.failures + 1 if before else 1
         self.postponed[uid] = Postponed(failures, now + min(INITIAL_BACKOFF * 2 ** min(failures - 1, 10), MAX_BACKOFF))
 
-    def over(self, task: TaskSpec) -> TaskSpec:
+    def as_decided(self, task: TaskSpec) -> TaskSpec:
         """The task as the API shows it, changed by what was decided about it."""
         bind = self.binds.get(task.uid)
         if bind is not None and not task.node:

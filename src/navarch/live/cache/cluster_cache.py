@@ -1,7 +1,7 @@
 """The cluster as the API server shows it, with the decisions that it does not show yet, kept up to date change by change.
 
 `ingest` turns objects into the columns of the model. This class adds what is live: assumed binds, evictions, statuses and objects lie
-over what the informers show (`decision_overlay`), and each change becomes events for waiting jobs (`change_notices`).
+over what the informers show (`decision_overlay`), and each change becomes events for waiting jobs (`change_events`).
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from navarch.ingest.pod_reader import PodReader
 from navarch.ingest.unreadable_pods import UnreadablePods
 from navarch.live.cache.assumed_objects import AssumedObjects
 from navarch.live.cache.assumed_pods import AssumedPods
-from navarch.live.cache.change_notices import ChangeNotices, Notice, PodWatcher
+from navarch.live.cache.change_events import ChangeEvents, PodWatcher, RaiseEvent
 from navarch.live.cache.decision_overlay import DecisionOverlay
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.object_types import ObjectKey
 
-__all__ = ("ClusterCache", "Notice")
+__all__ = ("ClusterCache", "RaiseEvent")
 
 
 class ClusterCache(AssumedObjects):
-    """For `notice` and the three callbacks see `ChangeNotices`. `owners_watched(kind)`: whether every owner of this kind is put sooner
-    or later (see `Owners`)."""
+    """For `raise_event` and the three callbacks see `ChangeEvents`. `owners_watched(kind)`: whether every owner of this kind is put
+    sooner or later (see `Owners`)."""
 
     def __init__(
         self,
         settings: Settings,
         assumed: AssumedPods,
-        notice: Notice,
+        raise_event: RaiseEvent,
         *,
         on_job_removed: Callable[[str], object] = lambda job: None,
         on_demand_changed: Callable[[str], object] = lambda job: None,
@@ -49,7 +49,7 @@ class ClusterCache(AssumedObjects):
         self.assumed = assumed
         self.pods: Final[dict[ObjectKey, Pod]] = {}
         """The pod informer's store. Of pods that have a node it holds only names and versions (see `handlers`)."""
-        self._notice = notice
+        self._raise_event = raise_event
         self._on_job_removed = on_job_removed
         self._on_demand_changed = on_demand_changed
         self._on_volumes_changed = on_volumes_changed
@@ -66,9 +66,9 @@ class ClusterCache(AssumedObjects):
             self.cluster,
             owners=Owners(will_arrive=self._owners_watched),
             overlay=DecisionOverlay(self.assumed, self, self._uid_of),
-            changes=ChangeNotices(
+            changes=ChangeEvents(
                 self.cluster,
-                self._notice,
+                self._raise_event,
                 on_job_removed=self._on_job_removed,
                 on_demand_changed=self._on_demand_changed,
                 on_volumes_changed=self._on_volumes_changed,

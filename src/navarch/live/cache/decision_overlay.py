@@ -18,9 +18,9 @@ class DecisionOverlay:
         self._objects = objects
         self.uid_of = uid_of
         self.task_shown = pods.observe
-        self.leaves = pods.leaves
+        self.has_no_decision = pods.has_no_decision
         self.task_gone = pods.gone
-        self.task = pods.over
+        self.task = pods.as_decided
         self.job = pods.observe_group
         self.object_gone = objects.gone
 

@@ -71,14 +71,14 @@ class PodHandler:
 
     def added_all(self, new: Iterator[Pod], /) -> None:
         """Many pods of a list at once, with the outcome of `added` for each."""
-        for unread, problem in self._cache.put_new_pods(self._whole(new)):
+        for unread, problem in self._cache.put_new_pods(self._readable(new)):
             self._put_unread(unread, problem)
 
-    def _whole(self, new: Iterator[Pod]) -> Iterator[Pod]:
+    def _readable(self, new: Iterator[Pod]) -> Iterator[Pod]:
         """Pods that can be read. When the next one is asked for, a pod was read, and the store forgets most of it if it has a node."""
         for pod in new:
             if isinstance(pod, PartialPod):
-                self._put_half(pod)
+                self._put_partial(pod)
                 continue
             try:
                 check_name("Pod", pod.metadata)
@@ -94,7 +94,7 @@ class PodHandler:
 
     def _put(self, new: Pod, old: Pod | None) -> None:
         if isinstance(new, PartialPod):
-            self._put_half(new)
+            self._put_partial(new)
             return
         keep = False  # a version that was not read must not be compared with the next one
         try:
@@ -110,15 +110,15 @@ class PodHandler:
     def _put_unread(self, pod: Pod, error: ObjectError) -> None:
         """A pod with a mistake counts by what can be read of it, or is reported."""
         try:
-            half = read_partial_pod(pod, error)
-            if half is not None:
-                self._put_half(half)
+            partial = read_partial_pod(pod, error)
+            if partial is not None:
+                self._put_partial(partial)
             else:
                 self._on_invalid("Pod", self._resource, pod.metadata, error)
         finally:
             self._shrink(pod)
 
-    def _put_half(self, pod: PartialPod) -> None:
+    def _put_partial(self, pod: PartialPod) -> None:
         try:
             what = self._cache.put_partial(pod)
             self._on_invalid("Pod", self._resource, pod.metadata, PartiallyRead(f"{pod.error}; {what}"))

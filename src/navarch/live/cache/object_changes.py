@@ -14,7 +14,7 @@ from navarch.model.spec import JobSpec, QuotaSpec, Requests, TaskSpec
 from navarch.model.status import TaskStatus
 
 
-def same_wish(a: TaskSpec, b: TaskSpec) -> bool:
+def same_demand(a: TaskSpec, b: TaskSpec) -> bool:
     """Whether two versions of a pending pod have the same demands. Its status conditions do not count."""
     return (
         a.shape == b.shape
@@ -26,7 +26,7 @@ def same_wish(a: TaskSpec, b: TaskSpec) -> bool:
     )
 
 
-def given_up(before: TaskSpec, task: TaskSpec) -> Requests:
+def freed_resources(before: TaskSpec, task: TaskSpec) -> Requests:
     """What a pod frees that stays pending or running: its nominated node, or the difference of an in-place resize."""
     if before.status == TaskStatus.PENDING:
         promised = before.nominated_node
@@ -35,7 +35,7 @@ def given_up(before: TaskSpec, task: TaskSpec) -> Requests:
     return footprint_decrease(before.shape, task.shape) if stays else ()
 
 
-def same_standing(a: JobSpec, b: JobSpec) -> bool:
+def same_queue_and_protection(a: JobSpec, b: JobSpec) -> bool:
     """Whether two versions of a group are in the same queue and equally protected from eviction."""
     return (
         a.queue == b.queue

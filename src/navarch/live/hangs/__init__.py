@@ -1,1 +1,1 @@
-"""What ends a process whose interpreter is held, and what the next process learns from it."""
+"""What ends a cycle that takes too long, or a process whose interpreter is held, and what the next process learns from it."""

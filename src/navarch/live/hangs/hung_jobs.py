@@ -41,7 +41,7 @@ class HungJobs:
         crash = folder.crash if folder is not None else None
         if folder is not None:
             self._take(folder.read(FILE), now)
-        self.untold = False
+        self.lease_is_outdated = False
         """The Lease does not have them as they are."""
         if crash is not None and crash.job:
             before = self._jobs.get(crash.job)
@@ -88,7 +88,7 @@ class HungJobs:
         return msgspec.json.encode(sorted(kept, key=lambda each: each.job))
 
     def _changed(self) -> None:
-        self.untold = True
+        self.lease_is_outdated = True
         self._save()
 
     def _save(self) -> None:

@@ -40,7 +40,7 @@ class CrashRecovery:
     async def announce(self, lock: ApiLeaseLock) -> None:
         """Write to the Lease what other replicas have to know. A failure costs them at most a process each."""
         self._lock = lock
-        if self._jobs.untold or self._gone:
+        if self._jobs.lease_is_outdated or self._gone:
             await self.tell_lease()
 
     async def tell_lease(self) -> None:
@@ -48,7 +48,7 @@ class CrashRecovery:
             return
         try:
             await self._lock.annotate(ANNOTATION, self._jobs.annotation(), gone=self._gone)
-            self._jobs.untold, self._gone = False, ""
+            self._jobs.lease_is_outdated, self._gone = False, ""
         except KubeError as error:
             log.warning("the Lease could not be told of jobs that ended a process: %s", error)
 

@@ -9,11 +9,11 @@ from typing import Final
 from navarch.engine.record import CycleRecord
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle
-from navarch.live.ops.cycle_log import CycleLog
 from navarch.live.ops.metric_names.followed_metrics import FollowedMetrics
 from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.recording import Recorder
 from navarch.live.ops.rule_failures import RuleFailures
+from navarch.live.ops.state.cycle_log import CycleLog
 from navarch.live.usage.queue_usage import QueueUsage
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from navarch.apis.dialect import Settings
 from navarch.engine.policy import PolicyError
 from navarch.kube.errors import KubeError
-from navarch.live.ops.dry_run import SUMMARY_SECONDS, DryRun
+from navarch.live.ops.dry_run.comparison import SUMMARY_SECONDS, DryRun
 from navarch.live.ops.shard_policy import EVERY, read_shard
 from navarch.live.writers.absent_jobs import AbsentJobs
 from navarch.live.writers.bind_requests import NO_BINDER
@@ -115,7 +115,7 @@ class PeriodicTasks:
             if scheduler.rereading or settings != scheduler.cache.settings:
                 await self.reread(settings)
             scheduler.queue.activate_all()
-            scheduler.loop.trigger()
+            scheduler.cycle_loop.trigger()
 
     async def _read_shard(self) -> None:
         """Offer the SchedulingShard as it is now. While it cannot be read, the last one holds."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from navarch.engine.points.conversation import Question, Request
 from navarch.engine.policy import Policy
-from navarch.kube.extenders import Extenders
+from navarch.extenders import Extenders
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle

@@ -102,7 +102,7 @@ class Preparations:
                 namespace, _, name = decided.pod.partition("/")
                 self.ended(AssumedBind(decided.uid, namespace, name, decided.node, decided.job, 0.0), bound=False)
 
-    def before(self, bind: AssumedBind, go: Callable[[], None]) -> None:
+    def when_prepared(self, bind: AssumedBind, go: Callable[[], None]) -> None:
         """Call `go` now, or when this bind and the others of its gang are prepared."""
         self._begun.add(bind.uid)
         wanted = [step for step in self._steps if step.wants(bind.uid)]

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from navarch.extenders import Extenders
 from navarch.kube.client import Client
-from navarch.kube.extenders import Extenders
 from navarch.kube.resources import Resource
 from navarch.live.core import LiveCore
 from navarch.live.ops.policy_file import PolicyFile

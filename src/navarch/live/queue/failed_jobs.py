@@ -72,7 +72,7 @@ class FailedJobs:
         jobs = cluster.jobs.rows.of
         return {job for job in (jobs if whole else self._ended) if job in jobs and (job in self._ended or _namespace(job) in whole)}
 
-    def untold(self, set_aside: Collection[str]) -> list[JobFailure]:
+    def unreported(self, set_aside: Collection[str]) -> list[JobFailure]:
         """What the next record has to tell of jobs that are set aside because they, or others of their namespace, ended a process."""
         found = []
         for job in set_aside if self._ended else ():

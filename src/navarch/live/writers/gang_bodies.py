@@ -14,7 +14,7 @@ from typing import Any
 from navarch.apis.upstream.podgroups import condition_type
 from navarch.engine.reasons import NEVER, dominant, without_next_step
 from navarch.engine.record import JobDecision
-from navarch.live.writers.group_bodies import GroupBody, GroupNews
+from navarch.live.writers.group_bodies import GroupBody, GroupState
 from navarch.model.spec import Condition, JobSpec
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
@@ -31,28 +31,28 @@ _LONGEST = 32_768
 """Characters that the API server takes in a condition's message."""
 
 
-def coscheduling_body(news: GroupNews) -> GroupBody:
+def coscheduling_body(state: GroupState) -> GroupBody:
     """Phase, counts, owners of the pods, and when the first pod got a node."""
-    job, seen = news.job, news.seen
+    job, seen = state.job, state.seen
     before = dict(seen.reported)
-    if before["phase"] in _FINAL or not _is_ours(news):
+    if before["phase"] in _FINAL or not _is_ours(state):
         return GroupBody(said=coscheduling_seen(seen))
-    placed = sum(news.counts[status] for status in _ON_NODES)
+    placed = sum(state.counts[status] for status in _ON_NODES)
     numbers = {
-        "running": news.counts[TaskStatus.RUNNING],
-        "succeeded": news.counts[TaskStatus.SUCCEEDED],
-        "failed": news.counts[TaskStatus.FAILED],
+        "running": state.counts[TaskStatus.RUNNING],
+        "succeeded": state.counts[TaskStatus.SUCCEEDED],
+        "failed": state.counts[TaskStatus.FAILED],
     }
     if "scheduled" in seen.counts or not before["phase"]:
         # Later versions of the API dropped it: an object that has a status and not this will never show it.
         numbers["scheduled"] = placed
-    phase = _phase(job.min_member, sum(news.counts), numbers)
+    phase = _phase(job.min_member, sum(state.counts), numbers)
     if phase == "Scheduling" and before["phase"] in _FORMER:
         phase = before["phase"]
-    owner = before["occupiedBy"] or (_owner(news) if phase != "Pending" else "")
+    owner = before["occupiedBy"] or (_owner(state) if phase != "Pending" else "")
     started = seen.last_started
     if started is None and placed:
-        started = news.decision.last_started if news.decision and news.decision.last_started is not None else news.now
+        started = state.decision.last_started if state.decision and state.decision.last_started is not None else state.now
     status: dict[str, Any] = {"phase": phase, **numbers}
     if owner:
         status["occupiedBy"] = owner
@@ -82,37 +82,37 @@ def _phase(minimum: int, pods: int, numbers: dict[str, int]) -> str:
     return "Running" if running + succeeded >= minimum and running + succeeded else "Scheduling"
 
 
-def _is_ours(news: GroupNews) -> bool:
+def _is_ours(state: GroupState) -> bool:
     """Whether a pod of it is for us to schedule. One without pods is ours to correct if it says that some run."""
-    tasks, names = news.tasks(), news.scheduler_names
+    tasks, names = state.tasks(), state.scheduler_names
     if not tasks:
-        return any(news.seen.counts.values())
+        return any(state.seen.counts.values())
     return names is None or any(task.scheduler_name in names for task in tasks)
 
 
-def _owner(news: GroupNews) -> str:
+def _owner(state: GroupState) -> str:
     """The owner of its first pod, by age and name."""
-    pods = [task for task in news.tasks() if task.owner is not None]
+    pods = [task for task in state.tasks() if task.owner is not None]
     first = min(pods, key=lambda task: (task.created, task.name), default=None)
     return f"{first.namespace}/{first.owner[1]}" if first is not None and first.owner is not None else ""
 
 
-def upstream_body(news: GroupNews) -> GroupBody:
+def upstream_body(state: GroupState) -> GroupBody:
     """True once enough pods have a node, for good; until then False with what is missing, as soon as a cycle looked at it."""
-    job, seen = news.job, news.seen
+    job, seen = state.job, state.seen
     others = [c for c in seen.conditions if c.type not in _ENGINE]
     before = next((c for c in seen.conditions if c.type in _ENGINE), None)
     unchanged = GroupBody(said=upstream_seen(seen))
-    if (before is not None and before.type == "Scheduled") or not _is_ours(news):
+    if (before is not None and before.type == "Scheduled") or not _is_ours(state):
         return unchanged
-    placed = sum(news.counts[status] for status in _ON_NODES)
+    placed = sum(state.counts[status] for status in _ON_NODES)
     if placed and placed >= job.min_member:
-        fresh = Condition("Scheduled", "True", "Scheduled", "", last_transition=news.now, observed_generation=seen.generation)
-    elif placed + sum(news.counts[status] for status in _ON_THEIR_WAY) >= job.min_member:
+        fresh = Condition("Scheduled", "True", "Scheduled", "", last_transition=state.now, observed_generation=seen.generation)
+    elif placed + sum(state.counts[status] for status in _ON_THEIR_WAY) >= job.min_member:
         return unchanged
-    elif news.decision is not None and news.decision.reasons:
-        since = before.last_transition if before is not None else news.now
-        text = missing(news.decision)[:_LONGEST]
+    elif state.decision is not None and state.decision.reasons:
+        since = before.last_transition if before is not None else state.now
+        text = missing(state.decision)[:_LONGEST]
         fresh = Condition("Unschedulable", "True", "Unschedulable", text, last_transition=since, observed_generation=seen.generation)
     else:
         return unchanged

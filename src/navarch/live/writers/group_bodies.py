@@ -29,7 +29,7 @@ _KUBE_BATCH_PHASES = {"Inqueue": "Pending", "Completed": "Running"}
 _ALLOCATED = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
 
 
-class GroupNews(Struct, frozen=True):
+class GroupState(Struct, frozen=True):
     """What is known of a group when its status is made."""
 
     job: JobSpec
@@ -57,9 +57,9 @@ class GroupBody(Struct, frozen=True):
     """What of it counts when two bodies are compared."""
 
 
-def counted_body(news: GroupNews) -> GroupBody:
+def counted_body(state: GroupState) -> GroupBody:
     """kube-batch and Volcano: phase, conditions, and how many pods run, have succeeded, have failed."""
-    job, counts = news.job, news.counts
+    job, counts = state.job, state.counts
     phase = _KUBE_BATCH_PHASES.get(job.phase, job.phase) if job.dialect == "kube-batch" else job.phase
     numbers = {
         "running": counts[TaskStatus.RUNNING],
@@ -75,19 +75,19 @@ def counted_seen(seen: JobSpec) -> object:
     return _said(seen.phase, seen.conditions, numbers)
 
 
-def kai_body(news: GroupNews) -> GroupBody:
+def kai_body(state: GroupState) -> GroupBody:
     """KAI: one condition for each node pool that the group could not be placed on, newest last; when it last started.
 
     A group that waits for its own pods is no cluster's fault and gets none. Once every pod is bound they all go."""
-    job, decision = news.job, news.decision
-    pool = news.node_pool or KAI_DEFAULT_POOL
-    ours = [c for c in news.seen.conditions if c.type == UNSCHEDULABLE_CONDITION and c.node_pool in (pool, news.node_pool)]
-    others = [c for c in news.seen.conditions if c not in ours]
+    job, decision = state.job, state.decision
+    pool = state.node_pool or KAI_DEFAULT_POOL
+    ours = [c for c in state.seen.conditions if c.type == UNSCHEDULABLE_CONDITION and c.node_pool in (pool, state.node_pool)]
+    others = [c for c in state.seen.conditions if c not in ours]
     annotations = _kai_annotations(job, decision)
-    unchanged = GroupBody(None, annotations or None, said=(kai_seen(news.seen), tuple(sorted(annotations.items()))))
-    if decision is not None and news.seen.conditions and not any(news.counts[status] for status in _UNBOUND):
+    unchanged = GroupBody(None, annotations or None, said=(kai_seen(state.seen), tuple(sorted(annotations.items()))))
+    if decision is not None and state.seen.conditions and not any(state.counts[status] for status in _UNBOUND):
         return GroupBody({"schedulingConditions": None}, annotations or None, said=((), tuple(sorted(annotations.items()))))
-    if decision is None or not decision.reasons or any(news.counts[status] for status in _ALLOCATED):
+    if decision is None or not decision.reasons or any(state.counts[status] for status in _ALLOCATED):
         return unchanged
     if decision.reasons[0].code == NOT_READY:
         return unchanged
@@ -96,10 +96,10 @@ def kai_body(news: GroupNews) -> GroupBody:
         message = f"Node-Pool '{pool}': {message}"
     if ours and (ours[-1].reason, ours[-1].message, ours[-1].status) == (KAI_REASON, message, "True"):
         return unchanged
-    numbers = [int(c.transition_id) for c in news.seen.conditions if c.transition_id.isdecimal()]
-    fresh = Condition(UNSCHEDULABLE_CONDITION, "True", KAI_REASON, message, str(max(numbers, default=0) + 1), news.now, pool)
+    numbers = [int(c.transition_id) for c in state.seen.conditions if c.transition_id.isdecimal()]
+    fresh = Condition(UNSCHEDULABLE_CONDITION, "True", KAI_REASON, message, str(max(numbers, default=0) + 1), state.now, pool)
     conditions: list[dict[str, Any]] = [dict(_kai_condition(c)) for c in others]
-    conditions.append({**_kai_condition(fresh), "reasons": [_explanation(r, job, news.queues) for r in decision.reasons]})
+    conditions.append({**_kai_condition(fresh), "reasons": [_explanation(r, job, state.queues) for r in decision.reasons]})
     said = (_kai_said([*others, fresh]), tuple(sorted(annotations.items())))
     return GroupBody({"schedulingConditions": conditions}, annotations or None, said=said)
 

@@ -33,7 +33,7 @@ from navarch.live.writers.gang_bodies import coscheduling_body, coscheduling_see
 from navarch.live.writers.group_bodies import (
     NOT_READY,
     GroupBody,
-    GroupNews,
+    GroupState,
     all_reasons,
     counted_body,
     counted_seen,
@@ -56,7 +56,7 @@ _TOLD_IN_FULL = ("coscheduling", "upstream")
 """Dialects without a fixed message for a pending gang: they get every reason of the refusal."""
 
 
-Body = Callable[[GroupNews], GroupBody]
+Body = Callable[[GroupState], GroupBody]
 Seen = Callable[[JobSpec], object]
 BODIES: Mapping[str, tuple[Body, Seen]] = {
     "kube-batch": (counted_body, counted_seen),
@@ -198,7 +198,7 @@ class GroupStatuses:
             group.uid, group.sent, group.told = seen.uid, None, ""
         self._tell(group, seen)
         make, read = BODIES[job.dialect]
-        news = GroupNews(
+        state = GroupState(
             job,
             seen,
             jobs.counts[row].tolist(),
@@ -209,7 +209,7 @@ class GroupStatuses:
             tasks=lambda: self._members(row),
             scheduler_names=cache.settings.scheduler_names,
         )
-        body = make(news)
+        body = make(state)
         if body.said == read(seen):
             group.sent = None
             return None

@@ -27,7 +27,7 @@ from navarch.live.instructions import (
     WriteRefusals,
 )
 from navarch.live.ops.metrics import Metrics, counting
-from navarch.live.settings import RunOptions
+from navarch.live.run_options import RunOptions
 from navarch.live.writers.bind_requests import BindRequests
 from navarch.live.writers.binder import Binder, OutcomeLookup
 from navarch.live.writers.events import Events

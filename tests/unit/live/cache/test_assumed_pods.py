@@ -21,18 +21,18 @@ def test_a_bind_stands_until_the_watch_shows_it() -> None:
     assumed = AssumedPods()
     assumed.binds["u1"] = bind()
     assumed.observe(PENDING)
-    assert (assumed.over(PENDING).node, assumed.over(PENDING).status) == ("n1", TaskStatus.BINDING)
+    assert (assumed.as_decided(PENDING).node, assumed.as_decided(PENDING).status) == ("n1", TaskStatus.BINDING)
     assumed.observe(BOUND)
     assert assumed.binds == {}
-    assert assumed.over(BOUND) == BOUND
+    assert assumed.as_decided(BOUND) == BOUND
 
 
 def test_predicted_numa_zones_last_until_the_watch_shows_the_pod() -> None:
     zones = (("node-0", (("cpu", 1000),)),)
     assumed = AssumedPods()
     assumed.binds["u1"] = replace(bind(), numa_placement=zones)
-    assert assumed.over(PENDING).numa_placement == zones
-    assert assumed.over(BOUND).numa_placement == ()
+    assert assumed.as_decided(PENDING).numa_placement == zones
+    assert assumed.as_decided(BOUND).numa_placement == ()
 
 
 def test_a_pod_bound_elsewhere_is_where_the_api_says() -> None:
@@ -40,13 +40,13 @@ def test_a_pod_bound_elsewhere_is_where_the_api_says() -> None:
     assumed.binds["u1"] = bind("n1")
     elsewhere = replace(BOUND, node="n2")
     assumed.observe(elsewhere)
-    assert assumed.over(elsewhere).node == "n2"
+    assert assumed.as_decided(elsewhere).node == "n2"
 
 
 def test_a_pod_deleted_while_it_is_being_bound_still_holds_its_place() -> None:
     assumed = AssumedPods()
     assumed.binds["u1"] = bind()
-    going = assumed.over(replace(PENDING, deleting=True, status=TaskStatus.RELEASING))
+    going = assumed.as_decided(replace(PENDING, deleting=True, status=TaskStatus.RELEASING))
     assert (going.node, going.status) == ("n1", TaskStatus.RELEASING)
 
 
@@ -54,7 +54,7 @@ def test_an_eviction_stands_until_the_pod_is_going() -> None:
     assumed = AssumedPods()
     assumed.evictions["u1"] = 0.0
     assumed.observe(BOUND)
-    assert assumed.over(BOUND).status == TaskStatus.RELEASING
+    assert assumed.as_decided(BOUND).status == TaskStatus.RELEASING
     for _ in range(2):
         assumed.observe(replace(BOUND, deleting=True))
         assert assumed.evictions == {}
@@ -64,7 +64,7 @@ def test_a_promise_stands_until_the_pod_carries_it_or_is_placed() -> None:
     for shown in (replace(PENDING, nominated_node="n1"), BOUND):
         assumed = AssumedPods()
         assumed.nominations["u1"] = "n1"
-        assert assumed.over(PENDING).nominated_node == "n1"
+        assert assumed.as_decided(PENDING).nominated_node == "n1"
         assumed.observe(replace(PENDING, nominated_node="n2"))
         assert assumed.nominations == {"u1": "n1"}
         assumed.observe(shown)
@@ -74,15 +74,15 @@ def test_a_promise_stands_until_the_pod_carries_it_or_is_placed() -> None:
 def test_a_pod_that_is_being_bound_holds_the_shared_gpus_that_were_chosen_for_it() -> None:
     assumed = AssumedPods()
     assumed.binds["u1"] = replace(bind(), gpu_groups=("g1",))
-    assert assumed.over(replace(PENDING, gpu_groups=("g0",))).gpu_groups == ("g1",)
+    assert assumed.as_decided(replace(PENDING, gpu_groups=("g0",))).gpu_groups == ("g1",)
     assumed.binds["u1"] = bind()
-    assert assumed.over(replace(PENDING, gpu_groups=("g0",))).gpu_groups == ("g0",)
+    assert assumed.as_decided(replace(PENDING, gpu_groups=("g0",))).gpu_groups == ("g0",)
 
 
 def test_a_pod_that_is_being_bound_has_the_annotations_of_its_binding() -> None:
     assumed = AssumedPods()
     assumed.binds["u1"] = replace(bind(), annotations=(("volcano.sh/gpu-index", "1"),))
-    assert assumed.over(replace(PENDING, annotations={"mine": "x"})).annotations == {"mine": "x", "volcano.sh/gpu-index": "1"}
+    assert assumed.as_decided(replace(PENDING, annotations={"mine": "x"})).annotations == {"mine": "x", "volcano.sh/gpu-index": "1"}
 
 
 def test_nothing_is_kept_of_a_deleted_pod() -> None:

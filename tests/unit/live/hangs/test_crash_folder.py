@@ -103,7 +103,7 @@ def test_each_further_hang_doubles_the_back_off(tmp_path: Path, opened: Open) ->
         folder = opened(tmp_path)
         jobs = HungJobs(folder, now)
         ((until, failure),) = jobs.in_force(now).values()
-        assert (failure.job, failure.took_too_long, jobs.untold) == ("ns/j", True, True)
+        assert (failure.job, failure.took_too_long, jobs.lease_is_outdated) == ("ns/j", True, True)
         waits.append(until - now)
         now = until
         assert jobs.in_force(now) == {}

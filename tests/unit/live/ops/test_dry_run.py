@@ -11,8 +11,8 @@ from tests.worlds.live_parts.cluster_cache import SETTINGS, node, pod, put
 from navarch.apis.core.pod_objects import Pod
 from navarch.installed import installed
 from navarch.live.core import LiveCore
-from navarch.live.ops.dry_run import DryRun
-from navarch.live.ops.dry_run_report import DryRunReport, ReportError
+from navarch.live.ops.dry_run.comparison import DryRun
+from navarch.live.ops.dry_run.report import DryRunReport, ReportError
 from navarch.offline.plan import read_policy
 
 

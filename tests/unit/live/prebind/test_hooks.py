@@ -85,7 +85,7 @@ class World:
         self.preparations.plan(cast(Cycle, Decided()))
         for name in names:
             bind = AssumedBind(name, "ns", name, "n1", "ns/j", 0.0)
-            self.preparations.before(bind, partial(self._bound, bind))
+            self.preparations.when_prepared(bind, partial(self._bound, bind))
 
     def _bound(self, bind: AssumedBind) -> None:
         Recorded.story.append(f"bind {bind.name}")

@@ -74,7 +74,7 @@ class Scene:
         return AssumedBind("uid-a", "default", "a", node, "default/j", 0.0)
 
     def bind(self, node: str) -> None:
-        self.preparations.before(self.plan(node), lambda: self.step.story.append(f"bind {node}"))
+        self.preparations.when_prepared(self.plan(node), lambda: self.step.story.append(f"bind {node}"))
 
     async def settled(self) -> None:
         while len(self.preparations):
@@ -163,7 +163,7 @@ class GangScene(Scene):
         self.preparations.plan(cast(Cycle, Told(decided)))
         for name in carried_out:
             bind = AssumedBind(f"uid-{name}", "default", name, "n1", "default/j", 0.0)
-            self.preparations.before(bind, partial(self.disks.story.append, f"bind {name}"))
+            self.preparations.when_prepared(bind, partial(self.disks.story.append, f"bind {name}"))
 
 
 async def test_a_gang_is_bound_when_all_of_it_is_prepared() -> None:
@@ -265,7 +265,7 @@ async def test_when_preparations_last_advanced_is_known_while_they_last() -> Non
     bind = AssumedBind("uid-a", "default", "a", "n1", "default/j", 0.0)
     scene.preparations.progress(bind)
     scene.disks.made["a"] = asyncio.get_running_loop().create_future()
-    scene.preparations.before(bind, lambda: None)
+    scene.preparations.when_prepared(bind, lambda: None)
     assert scene.preparations.advanced_at("default/j") == float("-inf"), "progress counts only while something is prepared"
     scene.disks.made["a"].set_result(None)
     await scene.settled()

@@ -15,7 +15,7 @@ from navarch.engine.reasons import Reason
 from navarch.engine.record import JobDecision
 from navarch.ingest.pod_reader import PodReader
 from navarch.live.writers.gang_bodies import coscheduling_body, coscheduling_seen, missing, upstream_body, upstream_seen
-from navarch.live.writers.group_bodies import GroupBody, GroupNews
+from navarch.live.writers.group_bodies import GroupBody, GroupState
 from navarch.model.spec import Condition, JobSpec, TaskSpec
 from navarch.model.status import TaskStatus
 
@@ -49,16 +49,16 @@ def task(name: str, scheduler: str = "navarch", owner: str = "") -> TaskSpec:
     return found
 
 
-def news(job: JobSpec, *reasons: Reason, said: str = "", tasks: list[TaskSpec] | None = None, **counts: int) -> GroupNews:
+def news(job: JobSpec, *reasons: Reason, said: str = "", tasks: list[TaskSpec] | None = None, **counts: int) -> GroupState:
     return news_of(job, counts, *reasons, said=said, tasks=tasks)
 
 
-def news_of(job: JobSpec, counts: dict[str, int], *reasons: Reason, said: str = "", tasks: list[TaskSpec] | None = None) -> GroupNews:
+def news_of(job: JobSpec, counts: dict[str, int], *reasons: Reason, said: str = "", tasks: list[TaskSpec] | None = None) -> GroupState:
     counted = [counts.get(status.name.lower(), 0) for status in TaskStatus]
     conditions = (Condition("Unschedulable", "True", "NotEnoughResources", said, "id"),) if said else ()
     decision = JobDecision(job.key, "default", "Inqueue", 2, {}, conditions=conditions, reasons=reasons)
     pods = [task(f"p-{i}") for i in range(sum(counted))] if tasks is None else tasks
-    return GroupNews(job, job, counted, decision, "", CLOCK, tasks=lambda: pods, scheduler_names=frozenset({"navarch"}))
+    return GroupState(job, job, counted, decision, "", CLOCK, tasks=lambda: pods, scheduler_names=frozenset({"navarch"}))
 
 
 def written(body: GroupBody) -> dict[str, Any]:

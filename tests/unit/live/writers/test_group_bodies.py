@@ -12,7 +12,7 @@ from navarch.apis.dialect import Settings
 from navarch.apis.kai.podgroups import PodGroup, Queue, read_pod_group, read_queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import JobDecision
-from navarch.live.writers.group_bodies import GroupNews, kai_body
+from navarch.live.writers.group_bodies import GroupState, kai_body
 from navarch.model.spec import Condition, JobSpec, QueueSpec
 from navarch.model.status import TaskStatus
 
@@ -36,7 +36,7 @@ def queue() -> QueueSpec:
 def body(job: JobSpec, *reasons: Reason, pool: str = "", **counts: int) -> Any:
     counted = [counts.get(status.name.lower(), 0) for status in TaskStatus]
     decision = JobDecision(job.key, "red", "Inqueue", 1, {}, reasons=reasons)
-    return kai_body(GroupNews(job, job, counted, decision, pool, 1e9, {"red": queue()}))
+    return kai_body(GroupState(job, job, counted, decision, pool, 1e9, {"red": queue()}))
 
 
 def condition(*arguments: Any, **named: Any) -> dict[str, Any]:

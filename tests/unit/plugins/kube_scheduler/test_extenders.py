@@ -10,12 +10,12 @@ import pytest
 from tests.worlds.extender_server import Answers, Seen, extender
 
 import navarch
+from navarch import extenders
 from navarch.engine.policy import PolicyError
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.kube_scheduler.extenders import FIELDS
 from navarch.engine.policy.schema import Nested
 from navarch.installed import installed
-from navarch.kube import extenders
 from navarch.offline.plan import read_policy
 from navarch.plugins.kube_scheduler.extenders import ExtenderConfig
 from navarch.testing.builders import node, pod

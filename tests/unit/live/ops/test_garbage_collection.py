@@ -7,7 +7,7 @@ import click
 import pytest
 
 from navarch.cli.main import main
-from navarch.garbage_collection import THRESHOLDS
+from navarch.live.ops.garbage_collection import THRESHOLDS
 
 
 @pytest.fixture

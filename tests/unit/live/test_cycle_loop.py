@@ -8,27 +8,27 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from navarch.live.loop import Loop
+from navarch.live.cycle_loop import CycleLoop
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 
 pytestmark = pytest.mark.looptime
 
 
 @contextlib.asynccontextmanager
-async def running(loop: Loop) -> AsyncIterator[None]:
+async def running(loop: CycleLoop) -> AsyncIterator[None]:
     task = asyncio.create_task(loop.run())
     yield
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
-def recorded(queue: SchedulingQueue | None = None, period: float = 1.0, settle: float = 0.004) -> tuple[Loop, list[float]]:
+def recorded(queue: SchedulingQueue | None = None, period: float = 1.0, settle: float = 0.004) -> tuple[CycleLoop, list[float]]:
     times: list[float] = []
 
     def cycle() -> None:
         times.append(round(asyncio.get_running_loop().time(), 3))
 
-    loop = Loop(SchedulingQueue() if queue is None else queue, cycle, period=period, settle=settle)
+    loop = CycleLoop(SchedulingQueue() if queue is None else queue, cycle, period=period, settle=settle)
     return loop, times
 
 
@@ -73,7 +73,7 @@ async def test_after_a_long_cycle_comes_a_pause_as_long(monkeypatch: pytest.Monk
         offset += 0.3
         ends.append(clock() + offset)
 
-    loop = Loop(SchedulingQueue(), cycle)
+    loop = CycleLoop(SchedulingQueue(), cycle)
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() + offset)
     async with running(loop):
         for _ in range(60):
@@ -95,7 +95,7 @@ async def test_a_change_long_after_a_long_cycle_waits_for_the_settling_time_only
         offset += 0.3
 
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() + offset)
-    loop = Loop(SchedulingQueue(), cycle, settle=0.004)
+    loop = CycleLoop(SchedulingQueue(), cycle, settle=0.004)
     async with running(loop):
         for _ in range(2):
             loop.trigger()

@@ -16,7 +16,7 @@ from navarch.engine.plugin import Plugin
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
-from navarch.live.ops.watchdog import Watchdog
+from navarch.live.hangs.watchdog import Watchdog
 
 pytestmark = [
     pytest.mark.contained,
@@ -87,7 +87,7 @@ def test_a_limit_of_zero_ends_no_cycle() -> None:
 
 TRACED = """
 import sys
-from navarch.live.ops.watchdog import Watchdog
+from navarch.live.hangs.watchdog import Watchdog
 with Watchdog(60.0).watch():
     pass
 sys.settrace(lambda *event: None)

@@ -18,7 +18,7 @@ BUSY_PERIODS = 5
 """While many bindings are in flight, cycles that no event asks for are skipped for this many periods: they only note progress."""
 
 
-class Loop:
+class CycleLoop:
     """`cycle()` is called whenever one is due. Times are the event loop's, so the wall clock may jump."""
 
     def __init__(

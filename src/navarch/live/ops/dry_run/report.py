@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from navarch.live.ops.dry_run import AGREED, EARLIER, OUTCOMES, Compared, DryRun
+from navarch.live.ops.dry_run.comparison import AGREED, EARLIER, OUTCOMES, Compared, DryRun
 from navarch.model.timestamps import rfc3339
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from navarch.engine.reasons import Event
 from navarch.ingest.groups import is_shadow
-from navarch.live.cache.object_changes import given_up, permits_more, same_object, same_standing, same_wish
+from navarch.live.cache.object_changes import freed_resources, permits_more, same_demand, same_object, same_queue_and_protection
 from navarch.live.queue import claim_signatures
 from navarch.live.queue.equivalence_classes import UNCOUNTED, footprint, selects_namespaces
 from navarch.model.cluster import Cluster
@@ -27,7 +27,7 @@ _CLAIM_KINDS = frozenset({"ResourceSlice", "DeviceClass", "DeviceTaintRule"})
 _SELECTING = frozenset({SERVICE, *CONTROLLERS})
 
 
-class Notice(Protocol):
+class RaiseEvent(Protocol):
     def __call__(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
         """Something happened, to this job or to all jobs. `urgent`: start a cycle for it. `freed`: what a pod held that ended, ()
         if it only asked for something; None: what there is room for now is not known."""
@@ -41,22 +41,22 @@ class PodWatcher(Protocol):
     def task_removed(self, before: TaskSpec) -> None: ...
 
 
-class ChangeNotices:
-    """Three callbacks beside `notice`. `on_job_removed`: a job lost its group, or its last pod if it has no group; a later job of the
-    same name is another one. `on_demand_changed`: the pending pods of a job became more or request something else.
+class ChangeEvents:
+    """Three callbacks beside `raise_event`. `on_job_removed`: a job lost its group, or its last pod if it has no group; a later job of
+    the same name is another one. `on_demand_changed`: the pending pods of a job became more or request something else.
     `on_volumes_changed`: a volume, a claim or a storage class changed. `pods`: told of each pod that comes, changes or goes."""
 
     def __init__(
         self,
         cluster: Cluster,
-        notice: Notice,
+        raise_event: RaiseEvent,
         on_job_removed: Callable[[str], object],
         on_demand_changed: Callable[[str], object],
         on_volumes_changed: Callable[[], object],
         pods: PodWatcher | None = None,
     ) -> None:
         self._cluster = cluster
-        self._notice = notice
+        self._raise_event = raise_event
         self._on_job_removed = on_job_removed
         self._on_demand_changed = on_demand_changed
         self._on_volumes_changed = on_volumes_changed
@@ -65,26 +65,26 @@ class ChangeNotices:
     # pods
 
     def task_changed(self, before: TaskSpec | None, task: TaskSpec) -> None:
-        notice = self._notice
+        raise_event = self._raise_event
         if self._pods is not None:
             self._pods.task_changed(before, task)
-        if before is not None and (freed := given_up(before, task)):
-            notice(Event.POD_REMOVED, urgent=False, freed=freed)
+        if before is not None and (freed := freed_resources(before, task)):
+            raise_event(Event.POD_REMOVED, urgent=False, freed=freed)
         if task.status == TaskStatus.PENDING:
-            changed = before is None or before.status != task.status or not same_wish(before, task)
+            changed = before is None or before.status != task.status or not same_demand(before, task)
             if changed:
                 self._on_demand_changed(task.job)
-            notice(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
+            raise_event(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
         elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
-            notice(Event.POD_REMOVED, task.job, freed=footprint(task.shape))
+            raise_event(Event.POD_REMOVED, task.job, freed=footprint(task.shape))
         elif task.status == TaskStatus.RELEASING and before is not None and before.status != task.status and before.node:
             # Its queue has room from now on, and its place can be promised to others before it is gone.
-            notice(Event.POD_REMOVED, urgent=False, freed=footprint(task.shape))
-            notice(Event.POD_CHANGED, task.job, urgent=False)
+            raise_event(Event.POD_REMOVED, urgent=False, freed=footprint(task.shape))
+            raise_event(Event.POD_CHANGED, task.job, urgent=False)
         elif before is None or before.node != task.node or before.labels != task.labels:
-            notice(Event.POD_CHANGED, urgent=False)
+            raise_event(Event.POD_CHANGED, urgent=False)
         else:
-            notice(Event.POD_CHANGED, task.job, urgent=False)
+            raise_event(Event.POD_CHANGED, task.job, urgent=False)
 
     def tasks_added(self, tasks: Sequence[TaskSpec]) -> None:
         """One event stands for all pods that come with a node: each of them would raise the same."""
@@ -95,18 +95,18 @@ class ChangeNotices:
             elif self._pods is not None:
                 self._pods.task_changed(None, task)
         if any(settled):
-            self._notice(Event.POD_CHANGED, urgent=False)
+            self._raise_event(Event.POD_CHANGED, urgent=False)
 
     def task_removed(self, before: TaskSpec) -> None:
         if self._pods is not None:
             self._pods.task_removed(before)
         if before.node:
-            self._notice(Event.POD_REMOVED, freed=footprint(before.shape))
+            self._raise_event(Event.POD_REMOVED, freed=footprint(before.shape))
         elif before.job:
             # It leaves what it was promised. Where queues share by what they ask for, others may be due more now.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=footprint(before.shape) if before.nominated_node else ())
+            self._raise_event(Event.POD_REMOVED, urgent=False, freed=footprint(before.shape) if before.nominated_node else ())
         if before.job:  # without this pod the job no longer equals the jobs that failed with it
-            self._notice(Event.POD_CHANGED, before.job, urgent=bool(before.node) or self._may_start(before.job))
+            self._raise_event(Event.POD_CHANGED, before.job, urgent=bool(before.node) or self._may_start(before.job))
 
     def _may_start(self, job: str) -> bool:
         """Whether the job has its group and enough pods. The pods of a gang arrive one by one, and only the last of them is worth a
@@ -120,43 +120,45 @@ class ChangeNotices:
 
     def job_changed(self, before: JobSpec | None, job: JobSpec) -> None:
         status_only = before is not None and job == replace(before, phase=job.phase, conditions=job.conditions, counts=job.counts)
-        self._notice(Event.JOB_CHANGED, job.key, urgent=not status_only)
-        if before is not None and not same_standing(before, job):
-            self._notice(Event.POD_REMOVED, urgent=False, freed=())  # the queue that it leaves has room, or others may take from it
+        self._raise_event(Event.JOB_CHANGED, job.key, urgent=not status_only)
+        if before is not None and not same_queue_and_protection(before, job):
+            self._raise_event(
+                Event.POD_REMOVED, urgent=False, freed=()
+            )  # the queue that it leaves has room, or others may take from it
 
     def job_removed(self, before: JobSpec, held: bool) -> None:
         self._on_job_removed(before.key)
         if is_shadow(before.key):
             return  # the removal of its last pod reports the rest
-        self._notice(Event.JOB_CHANGED, before.key, urgent=False)  # no cycle has anything to decide about it
+        self._raise_event(Event.JOB_CHANGED, before.key, urgent=False)  # no cycle has anything to decide about it
         # Others may be admitted for what it was admitted for, as if a pod that held it had ended, or be due more than before.
         admitted = before.phase == "Inqueue" and before.min_resources is not None
         if admitted or held:
-            self._notice(Event.POD_REMOVED, urgent=False, freed=before.min_resources if admitted else ())
+            self._raise_event(Event.POD_REMOVED, urgent=False, freed=before.min_resources if admitted else ())
 
     # nodes, queues, namespaces, quotas
 
     def node_changed(self, before: NodeSpec | None, node: NodeSpec) -> None:
         if before is None or replace(before, images=node.images) != node:  # no job waits for an image
-            self._notice(Event.NODE_ADDED if before is None else Event.NODE_CHANGED)
+            self._raise_event(Event.NODE_ADDED if before is None else Event.NODE_CHANGED)
 
     def node_removed(self, name: str) -> None:
-        self._notice(Event.NODE_CHANGED, urgent=False)
+        self._raise_event(Event.NODE_CHANGED, urgent=False)
 
     def queues_changed(self, *, implied: bool) -> None:
-        self._notice(Event.QUEUE_CHANGED, urgent=not implied)
+        self._raise_event(Event.QUEUE_CHANGED, urgent=not implied)
 
     def namespace_changed(self, before: NamespaceSpec | None, now: NamespaceSpec | None) -> None:
         if now is None or (before.labels if before else {}) == now.labels:
             return
         if selects_namespaces(self._cluster.shapes.with_pod_rules.values()):
             # Rules about other pods may no longer keep a pod away, or may now find the pod that they ask for.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
-            self._notice(Event.POD_CHANGED, urgent=False)
+            self._raise_event(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
+            self._raise_event(Event.POD_CHANGED, urgent=False)
 
     def quota_changed(self, before: QuotaSpec | None, now: QuotaSpec | None) -> None:
         if now is None or (before is not None and permits_more(before, now)):
-            self._notice(Event.QUOTA_CHANGED)
+            self._raise_event(Event.QUOTA_CHANGED)
 
     # objects that only some plugins read
 
@@ -167,21 +169,21 @@ class ChangeNotices:
         if spec.kind in _VOLUME_KINDS:
             self._on_volumes_changed()
             if changed:
-                self._notice(Event.VOLUME_CHANGED)
+                self._raise_event(Event.VOLUME_CHANGED)
         elif not changed:
             return
         elif spec.kind == claim_signatures.KIND:
             for uid in claim_signatures.owner_uids(now):
                 task = self._cluster.task(uid)
                 if task is not None and task.status == TaskStatus.PENDING and task.job:
-                    self._notice(Event.POD_CHANGED, task.job)
+                    self._raise_event(Event.POD_CHANGED, task.job)
             # The jobs that wait for a claim of their own are one equivalence class, and one of them is tried. More jobs wait for
             # devices that a claim gives back.
-            self._notice(Event.CLAIM_CHANGED, freed=(UNCOUNTED,) if claim_signatures.releases_devices(before, now) else ())
+            self._raise_event(Event.CLAIM_CHANGED, freed=(UNCOUNTED,) if claim_signatures.releases_devices(before, now) else ())
         elif spec.kind in _CLAIM_KINDS:
-            self._notice(Event.CLAIM_CHANGED)
+            self._raise_event(Event.CLAIM_CHANGED)
         elif spec.kind in _SELECTING:
             # It decides which pods a pod is spread against. Such objects are created in each roll-out.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
+            self._raise_event(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
         else:
-            self._notice(Event.NODE_CHANGED, urgent=False)
+            self._raise_event(Event.NODE_CHANGED, urgent=False)

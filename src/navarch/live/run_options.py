@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from navarch.live.loop import PERIOD, SETTLE
+from navarch.live.cycle_loop import PERIOD, SETTLE
 
 
 class RunOptions(Struct, frozen=True):

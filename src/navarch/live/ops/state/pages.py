@@ -19,8 +19,8 @@ from navarch.engine.reasons import next_step
 from navarch.engine.record import Eviction, Nomination
 from navarch.engine.session import Session
 from navarch.ingest.groups import shown_key
-from navarch.live.ops.cycle_log import LoggedDecision
-from navarch.live.ops.state_publisher import current_state
+from navarch.live.ops.state.cycle_log import LoggedDecision
+from navarch.live.ops.state.publisher import current_state
 from navarch.model.timestamps import rfc3339
 from navarch.views.published_state import (
     Cause,
