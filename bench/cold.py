@@ -19,6 +19,7 @@ import msgspec
 from bench.report import Figure, show
 from navarch.apis.core.pod_objects import Pod
 from navarch.engine.policy import preset
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.kube.client import PAGE_SIZE
 from navarch.kube.resources import PODS
@@ -29,7 +30,6 @@ from navarch.live.core import LiveCore
 from navarch.live.ops.garbage_collection import collect_rarely
 from navarch.model.resources import requests_from
 from navarch.model.spec import NodeSpec
-from navarch.offline.plan import settings_for
 
 TARGET = 25.0
 SIBLINGS = 20

@@ -27,9 +27,10 @@ from rich.table import Table
 
 from bench.simulate import WINDOW, philly
 from navarch.engine.record import CycleRecord
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.job_history import JobRun
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.clusters import read_cluster
 from navarch.simulator.clusters.philly import NODES
 from navarch.simulator.fitting import Fitting

@@ -21,8 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.packing import POLICIES, folder
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.arrivals import steady_arrivals
 from navarch.simulator.clusters import read_cluster
 from navarch.simulator.clusters.setup import GPU, ClusterSetup

@@ -28,8 +28,9 @@ from time import process_time
 from rich.console import Console
 from rich.table import Table
 
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.clusters import read_cluster
 from navarch.simulator.clusters.philly import NODES
 from navarch.simulator.jobs import PodSet, TraceJob

@@ -21,12 +21,12 @@ from bench.report import Figure, show
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
 from navarch.engine.policy import PRESETS, load
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.live.core import LiveCore
 from navarch.live.instructions import BindPod, Instruction
 from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec
-from navarch.offline.plan import settings_for
 
 NODES, PLACES = 100, 4
 BATCH = 5000

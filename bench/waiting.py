@@ -22,6 +22,7 @@ from bench.report import Figure, show
 from navarch.apis.core.pod_objects import Pod
 from navarch.engine.policy import PRESETS, preset
 from navarch.engine.reasons import Event
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.core import LiveCore
@@ -29,7 +30,6 @@ from navarch.live.instructions import BindPod, Instruction
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.spec import NodeSpec, QueueShare, QueueSpec, Requests
-from navarch.offline.plan import settings_for
 
 PODS_A_NODE = 4
 UNLIMITED = {resource: QueueShare(-1, -1, 1) for resource in ("gpu", "cpu", "memory")}

@@ -25,7 +25,7 @@ from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.errors import Forbidden, NotFound
 from navarch.kube.resources import EVENTS, LEASES, PODS, Resource
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.views.published_state import CONFIG_MAPS, Parameters, PublishedState, QueueShare, published_policy, to_config_map
 
 pytestmark = pytest.mark.live

@@ -10,11 +10,13 @@ from typing import Any
 
 from tests.parity.recorded import Case
 
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.model.objects.last_runs import put_last_runs
 from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.manifests import Document
-from navarch.offline.plan import Plan, read_policy, settings_for
+from navarch.offline.plan import Plan
+from navarch.offline.policies import read_policy
 
 NOW = 1_709_337_700.0
 """A day after the newest object of the recordings."""

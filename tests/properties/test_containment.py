@@ -23,12 +23,13 @@ from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import POINTS, Change, methods
 from navarch.engine.policy import PRESETS, Policy, load
 from navarch.engine.session import Session
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.status import TaskStatus
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 
 pytestmark = pytest.mark.contained
 CHOICES: dict[str, Any] = {

@@ -13,8 +13,9 @@ import pytest
 
 from navarch.engine.record import CycleRecord
 from navarch.engine.victims.room import GangRoom
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.clusters import read_cluster
 from navarch.simulator.fitting import Fitting
 from navarch.simulator.jobs import PodSet, TraceJob

@@ -67,7 +67,7 @@ def test_a_policy_imports_the_plugins_that_it_names_and_no_others() -> None:
 import sys
 import tomllib
 from navarch.installed import installed
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 read_policy({"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}]}]}, installed())
 print(*sorted(m for m in sys.modules if m.startswith(("navarch.plugins.", "navarch.actions."))))
 """

@@ -18,7 +18,8 @@ from navarch.actions import PLACES
 from navarch.engine.plugin import Plugin
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import Registry
-from navarch.offline.plan import Plan, PlanError, plan, read_policy
+from navarch.offline.plan import Plan, PlanError, plan
+from navarch.offline.policies import read_policy
 from navarch.testing.builders import node, pod, pod_group, priority_class, queue
 
 SIMPLE = {"actions": "allocate, backfill", "tiers": [{"plugins": [{"name": "priority"}, {"name": "gang"}]}]}

@@ -9,7 +9,7 @@ from tests.worlds.web import dashboard
 
 from navarch.installed import installed
 from navarch.kube.client import PatchType
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.views.published_state import CONFIG_MAPS, Parameters, PublishedState, StateAddress, published_policy, to_config_map
 from navarch.web.server import Follow
 

@@ -10,7 +10,7 @@ from tests.worlds.live.cluster import IMPATIENT, World
 from tests.worlds.web import dashboard
 
 from navarch.installed import installed
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.views.published_state import HeldOverTime, UsagePage
 from navarch.views.queue_history import STEP_SECONDS
 from navarch.web.server import WebOptions, WebServer

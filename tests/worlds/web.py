@@ -15,7 +15,7 @@ from tests.worlds.live.cluster import IMPATIENT, World
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.connect import connect
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.web.server import Follow, WebOptions, WebServer
 
 PATIENCE = 60.0

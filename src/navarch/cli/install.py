@@ -28,7 +28,7 @@ from navarch.kube.errors import ConfigError, Forbidden, KubeError, NotFound
 from navarch.kube.resources import CRDS, Resource
 from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installation
 from navarch.object_types import Manifest
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.version import version
 
 FIELD_MANAGER = "navarch-install"

@@ -25,7 +25,8 @@ from navarch.installed import installed
 from navarch.model.timestamps import rfc3339
 from navarch.offline import replay as recordings
 from navarch.offline import scenario
-from navarch.offline.plan import cycle_dict, read_policy
+from navarch.offline.plan import cycle_dict
+from navarch.offline.policies import read_policy
 from navarch.version import version
 
 DIFFERS = 1

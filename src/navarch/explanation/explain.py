@@ -17,11 +17,13 @@ from navarch.explanation.shared_run import SharedRuns
 from navarch.explanation.start_time import ForkedAnswer, StartTimeQuestion, tell_start
 from navarch.explanation.subject import Census
 from navarch.explanation.trials import Run, Trials
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.job_history import JobRun, read_history
 from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.inputs import Moment, Objects, read_amount, read_count, read_directories, read_moment, read_objects
-from navarch.offline.plan import PlanError, read_policy, settings_for
+from navarch.offline.plan import PlanError
+from navarch.offline.policies import read_policy
 from navarch.simulator.start_times.deadlines import job_deadlines
 from navarch.simulator.start_times.estimate import RUNS
 

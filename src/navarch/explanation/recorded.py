@@ -22,13 +22,14 @@ from navarch.explanation.search import Search
 from navarch.explanation.start_time import StartTimeQuestion, tell_start
 from navarch.explanation.subject import Census
 from navarch.explanation.trials import Trials
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.job_history import JobRun, read_history
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.offline.cycles import Rules
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.offline.replay import Recording, restored
 from navarch.simulator.start_times.estimate import RUNS
 

@@ -24,6 +24,7 @@ from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
@@ -73,7 +74,6 @@ from navarch.live.writers.events import Events, Regarding
 from navarch.live.writers.resync import Resync
 from navarch.live.writers.writers import make_writers
 from navarch.model.spec import TaskSpec
-from navarch.offline.plan import settings_for
 
 log = logging.getLogger(__name__)
 

@@ -106,11 +106,6 @@ def read_directories(value: str | Path | Iterable[str | Path]) -> tuple[Path, ..
     return directories
 
 
-def read_names(value: Iterable[str] | str | None) -> frozenset[str] | None:
-    """Scheduler names; None stays None."""
-    return None if value is None else frozenset(_several(value, str, "scheduler_names", "a name or names"))
-
-
 def _several(value: Any, kind: type | UnionType, argument: str, expected: str) -> tuple[Any, ...]:
     """One value of this kind, or any number of them."""
     given = (value,) if isinstance(value, kind) else tuple(value) if isinstance(value, Iterable) else None

@@ -11,34 +11,29 @@ give the same output, byte for byte.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
-from weakref import WeakKeyDictionary
 
-import msgspec
 from msgspec import Struct, field
 
-from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
-from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
+from navarch.engine.policy import Policy
 from navarch.engine.reasons import Reason
 from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, JobFailure, Nomination, QueueFigures
-from navarch.engine.registry import Registry
 from navarch.ingest.groups import shown_key
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.model.objects.devices import AllocatedDevice
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.offline import plan_tables
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.inputs import Moment, Objects, read_count, read_directories, read_moment, read_names, read_objects
-from navarch.offline.manifests import STDIN, stdin_text
+from navarch.offline.inputs import Moment, Objects, read_count, read_directories, read_moment, read_objects
+from navarch.offline.policies import read_policy
 
 _NAMED_JOBS = 3
 """Jobs that a warning names."""
-DEFAULT_POLICY = "navarch"
 
 
 class PlanError(ValueError):
@@ -151,10 +146,6 @@ def _unknown_nodes(run: Cycles) -> list[str]:
     return [f"metrics: no node {name!r} is in the input" for name in sorted(map(str, run.rules.metrics)) if name not in known]
 
 
-_policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary()
-"""Keyed by the registry itself: its id() may be reused after it is gone."""
-
-
 def _failures(failures: Iterable[JobFailure]) -> list[str]:
     """A line for each rule and error, with the jobs that were set aside for it."""
     jobs: dict[tuple[str, str], list[str]] = {}
@@ -166,85 +157,6 @@ def _failures(failures: Iterable[JobFailure]) -> list[str]:
         more = f" and {len(names) - _NAMED_JOBS} more" if len(names) > _NAMED_JOBS else ""
         found.append(f"{where} failed: {error}; set aside: {', '.join(names[:_NAMED_JOBS])}{more}")
     return found
-
-
-def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, registry: Registry, shard: str = "") -> Policy:
-    """A policy by preset name, path or mapping; None: preset `navarch`. `shard`: which SchedulingShard of KAI is meant.
-
-    Equal mappings are read once: tests and trials make thousands of small plans."""
-    if isinstance(policy, Policy):
-        return policy
-    if policy is None:
-        policy = DEFAULT_POLICY
-    name = "policy"
-    document: str | Mapping[str, object]
-    if isinstance(policy, Mapping):
-        document = policy
-    elif not isinstance(policy, str | Path):
-        raise ValueError(f"policy: found {policy!r}, expected a preset, a path, or the decoded mapping of a policy file")
-    elif str(policy) in PRESETS:
-        name, document = str(policy), PRESETS[str(policy)]
-    else:
-        name, document = str(policy), policy_text(policy)
-    key, known = msgspec.msgpack.encode((name, document, shard)), _policies.setdefault(registry, {})
-    found = known.get(key)
-    if found is None:
-        if len(known) > 256:
-            known.clear()
-        found = known[key] = load(document, registry.catalogue(), name, shard=shard)
-    return found
-
-
-def policy_text(path: str | Path) -> str:
-    """The text of a policy file; `-` is standard input."""
-    try:
-        return stdin_text() if str(path) == STDIN else Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
-        near = difflib.get_close_matches(str(path), PRESETS, n=1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
-        message = f"expected a preset ({', '.join(PRESETS)}) or a file that can be read, but: {reason}{meant}"
-        raise PolicyError(str(path), [Mistake(message)]) from None
-
-
-def settings_for(
-    policy: Policy,
-    scheduler_names: Iterable[str] | str | None = None,
-    namespace_as_queue: bool = False,
-    node_pool_label_key: str = "",
-    partition_label_value: str = "",
-) -> Settings:
-    """How objects are read under this policy. `scheduler_names` replaces the name in the policy's parameters, and a
-    `node_pool_label_key` the node pool there."""
-    if partition_label_value and not node_pool_label_key:
-        raise ValueError("partition_label_value: expected node_pool_label_key beside it, which label has that value")
-    semantics = policy.semantics
-    names = read_names(scheduler_names)
-    if names is None and policy.params.get("schedulerName"):
-        names = frozenset({str(policy.params["schedulerName"])})
-    pooled = semantics.nodes_are_pooled or "partitionLabelValue" in policy.params
-    return Settings(
-        scheduler_names=names,
-        node_pool_key=node_pool_label_key or (str(policy.param("nodePoolLabelKey")) if pooled else ""),
-        node_pool=partition_label_value if node_pool_label_key else str(policy.param("partitionLabelValue")),
-        node_labels=_labels(policy.param("nodeSelector")),
-        namespace_as_queue=namespace_as_queue or bool(policy.param("namespaceAsQueue")),
-        default_queue=str(policy.param("defaultQueue")),
-        shadow_groups=not policy.param("groupRequired"),
-        imply_queues=semantics.implied_queues,
-        absent_priority=1 if semantics.absent_priority_is_one else 0,
-        default_preemptable=semantics.default_preemptable,
-        unreadable_cpus_are_none=semantics.unreadable_cpus_are_none,
-        composite_groups="schedule" in policy.actions,
-        queue_label=str(policy.param("queueLabelKey")),
-    )
-
-
-def _labels(texts: object) -> frozenset[tuple[str, str]]:
-    """Labels that are written as KEY:VALUE. The reader of policies refuses an entry that has no value."""
-    given = texts if isinstance(texts, list | tuple) else ()
-    pairs = (str(text).partition(":")[::2] for text in given)
-    return frozenset((key.strip(), value.strip()) for key, value in pairs if value.strip())
 
 
 def cycle_dict(number: int, record: CycleRecord) -> dict[str, Any]:

@@ -19,10 +19,11 @@ from msgspec.structs import replace
 from navarch.engine.points.conversation import not_asked
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.model.spec import NodeSpec, QueueSpec
 from navarch.offline.inputs import read_directories
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.arrivals import allocated_at, course, with_typical_pods
 from navarch.simulator.arrivals import arrivals as arrivals_of
 from navarch.simulator.clusters import ClusterError, ClusterSetup, read_cluster

@@ -18,13 +18,13 @@ from navarch.engine.policy import Policy
 from navarch.engine.reasons import Event as Undoing
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.registry import Registry
+from navarch.ingest.settings import settings_for
 from navarch.model.cluster import Cluster
 from navarch.model.objects.devices import RESOURCE_CLAIM
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
 from navarch.model.status import ON_NODE, TaskStatus
 from navarch.offline.cycles import lasting_promises
-from navarch.offline.plan import settings_for
 from navarch.offline.settled_claims import give_back_claims, settle_claims
 from navarch.simulator.estimates import Estimates
 from navarch.simulator.events import EventQueue, Kind

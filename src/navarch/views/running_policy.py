@@ -9,7 +9,8 @@ from pathlib import Path
 from navarch.apis.dialect import Settings
 from navarch.engine.policy import Policy, PolicyError, load
 from navarch.engine.registry import Registry
-from navarch.offline.plan import read_policy, settings_for
+from navarch.ingest.settings import settings_for
+from navarch.offline.policies import read_policy
 from navarch.views.published_state import Parameters, PublishedState, document_hash
 
 FALLBACK = "navarch"

@@ -17,12 +17,12 @@ from aiohttp import web
 from navarch.apis.dialect import Settings
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
+from navarch.ingest.settings import settings_for
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.watch.patience import Patience
 from navarch.live.ops.health import ListenError, split_address
-from navarch.offline.plan import settings_for
 from navarch.views.published_state import PublishedState, StateAddress
 from navarch.views.running_policy import RunningPolicy
 from navarch.web.api.context import Context

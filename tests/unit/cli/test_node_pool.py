@@ -13,7 +13,7 @@ import navarch
 from navarch.cli.explain import explain
 from navarch.cli.plan import plan
 from navarch.installed import installed
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.testing.builders import node, pod
 from navarch.views.published_state import Parameters, PublishedState, published_policy
 from navarch.views.running_policy import running_policy

@@ -14,7 +14,7 @@ from navarch.cli.main import main
 from navarch.installed import installed
 from navarch.live.core import LiveCore
 from navarch.live.ops.recording import encoded
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from navarch.cli.up.sample_fit import evicts, how_long, misfit
 from navarch.embedded.sample import STEPS, documents
 from navarch.embedded.sample.size import Size
 from navarch.installed import installed
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.testing.builders import node
 
 

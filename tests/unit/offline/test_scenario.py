@@ -13,10 +13,11 @@ from tests.worlds.scenarios import check, manifests
 from navarch.cli.main import main
 from navarch.engine.cycle import decide
 from navarch.ingest.expected_duration import EXPECTED_DURATION
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.offline.replay import record
 
 SMALL: dict[str, Any] = {

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.clusters import read_cluster
 from navarch.simulator.failures import NodeFailures
 from navarch.simulator.jobs import PodSet, TraceJob

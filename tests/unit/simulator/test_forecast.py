@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from tests.worlds.device_objects import claim, device_class, exactly, slice_of, user
 
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.model.spec import JobSpec
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.forecast import forecast
 from navarch.testing.builders import node, pod, pod_group
 

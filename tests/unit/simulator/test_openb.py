@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from navarch.cli.simulate import simulate as command
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.arrivals import allocated_at, arrivals, steady_arrivals, typical_pods
 from navarch.simulator.clusters import ClusterError, read_cluster
 from navarch.simulator.jobs import PodSet, TraceJob

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import navarch
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.job_history import JobRun
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.start_times.arrivals import PastArrivals
 from navarch.simulator.start_times.estimate import Basis, quantiles, start_times
 from navarch.simulator.start_times.run_times import Draw, RunTimes, Survival

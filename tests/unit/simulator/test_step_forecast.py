@@ -10,11 +10,12 @@ import pytest
 
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.forecast import forecast
 from navarch.simulator.jobs import PodSet, TraceJob
 from navarch.simulator.start_times.estimate import Basis, start_times

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from navarch.apis.core.pod_objects import Pod
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.testing.builders import node
 from navarch.views.jobs import JobRow
 from navarch.views.overview import Overview, overview

@@ -10,7 +10,7 @@ from navarch.engine.policy.credentials import without_credentials
 from navarch.installed import installed
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ConfigError
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.views.published_state import (
     Parameters,
     PublishedPolicy,

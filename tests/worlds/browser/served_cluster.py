@@ -19,7 +19,7 @@ from navarch.embedded.node_sets import NodeSet
 from navarch.installed import installed
 from navarch.kube.connect import connect
 from navarch.object_types import Manifest
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.simulator.report.write import write_report
 from navarch.simulator.simulate import simulate
 from navarch.web.server import WebOptions, WebServer

@@ -17,6 +17,7 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, load, preset
 from navarch.engine.record import CycleRecord
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.commit import Unsupported
@@ -24,7 +25,6 @@ from navarch.live.core import LiveCore
 from navarch.live.instructions import BindPod, EvictPod, Instruction, StartCycle
 from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, ObjectSpec, PriorityClassSpec, QueueShare, QueueSpec, Taint
-from navarch.offline.plan import settings_for
 
 REGISTRY = installed()
 TREE_OF_QUEUES = {

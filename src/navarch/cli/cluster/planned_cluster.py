@@ -19,7 +19,7 @@ from navarch.kube.client import Client
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError
 from navarch.live.ops.shard_policy import read_shard
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.views.published_state import Parameters, StateAddress
 from navarch.views.running_policy import RunningPolicy, running_policy
 

@@ -22,7 +22,7 @@ from navarch.engine.policy.describe import describe
 from navarch.engine.policy.reference import reference
 from navarch.engine.registry import RegistrationError
 from navarch.installed import installed
-from navarch.offline.plan import policy_text
+from navarch.offline.policies import policy_text
 
 _WIDEST = 130
 WARNINGS = 1

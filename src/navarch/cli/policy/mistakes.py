@@ -10,7 +10,7 @@ import click
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.policy.compat_advice import remedy
 from navarch.installed import installed
-from navarch.offline.plan import policy_text
+from navarch.offline.policies import policy_text
 
 UNHEARD_OF = re.compile(r"unknown (plugin|action) '[^']*'")
 """The message part for a name that resembles no known name, and so is not a typing mistake."""

@@ -13,7 +13,7 @@ from navarch.engine.policy.kai_shard import SHARD, is_shard
 from navarch.engine.policy.values import Mistake
 from navarch.installed import installed
 from navarch.offline.manifests import Document
-from navarch.offline.plan import policy_text, read_policy
+from navarch.offline.policies import policy_text, read_policy
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from navarch.engine.policy import PRESETS, Policy, PolicyError, load
 from navarch.engine.registry import RegistrationError, Registry
 from navarch.installed import installed, plugin_files_digest
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 
 log = logging.getLogger(__name__)
 

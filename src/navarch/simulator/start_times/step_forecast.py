@@ -29,13 +29,13 @@ from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.registry import Registry
 from navarch.engine.session import Session
+from navarch.ingest.settings import settings_for
 from navarch.model.changed_cluster import ChangedCluster
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import ON_NODE, TaskStatus
 from navarch.offline.cycles import lasting_promises
-from navarch.offline.plan import settings_for
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.start_times.idle_room import IdleRoom
 from navarch.simulator.workload import Workload

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.installed import installed
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.simulator.clusters import read_cluster
 from navarch.simulator.simulate import PolicyRun, RunOptions, policy_name, run_policy
 from navarch.simulator.sweep.parameters import Parameters, label, with_parameters

@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.job_history import HistoryError, read_history
 from navarch.live.cluster_objects import ClusterObjects
 from navarch.offline.inventory import Inventory
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.start_times.deadlines import job_deadlines
 from navarch.simulator.start_times.estimate import NO_BASIS, Basis, StartTimes, start_times
 from navarch.views.prospects import prospects

@@ -27,7 +27,8 @@ from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError
 from navarch.live.cluster_objects import ClusterObjects, cluster_objects
 from navarch.offline import replay
-from navarch.offline.plan import PlanError, read_policy
+from navarch.offline.plan import PlanError
+from navarch.offline.policies import read_policy
 from navarch.web.work.forecasting import forecast_starts
 from navarch.web.work.requests import Answer, Explain, Forecast, OpenRecording, Task
 

@@ -12,7 +12,7 @@ from navarch.cli.cluster.listing import Listed
 from navarch.cli.cluster.reading import overview_of
 from navarch.installed import installed
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.testing.builders import node, pod, pod_group, queue
 from navarch.views.overview import Overview
 from navarch.views.prospects import Prospect

@@ -6,10 +6,11 @@ from typing import Any
 
 from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.tables.overview import jobs_form
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.testing.builders import node, pod, pod_group
 from navarch.views.jobs import JobRow
 from navarch.views.overview import overview

@@ -6,11 +6,12 @@ from tests.worlds.kai_cluster import CLUSTER, NOW, group, queue, worker, workers
 
 from navarch.cli.tables.columns import plain, table_lines
 from navarch.cli.tables.overview import queues_form
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.live.usage.source import put_usage
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.views.overview import Overview, overview
 
 TEAMS = [queue("vision", limit=12), queue("speech", priority=200)]

@@ -18,7 +18,7 @@ from navarch.live.node_load.source import LoadConfig, read_config
 from navarch.model.cluster import Cluster
 from navarch.model.node_load import NodeLoad, load_columns
 from navarch.model.spec import NodeSpec
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 
 NOW = 5000.0
 USAGE = [{"name": "usage"}]

@@ -13,7 +13,7 @@ from navarch.installed import installed
 from navarch.live.core import LiveCore
 from navarch.live.ops.dry_run.comparison import DryRun
 from navarch.live.ops.dry_run.report import DryRunReport, ReportError
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 
 
 class Side:

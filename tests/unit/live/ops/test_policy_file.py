@@ -11,7 +11,7 @@ from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.live.ops import policy_file
 from navarch.live.ops.policy_file import PolicyFile
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 
 GOOD = 'actions: "allocate"\ntiers: []\n'
 BETTER = 'actions: "enqueue, allocate"\ntiers: []\n'

@@ -13,12 +13,12 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.apis.volcano.podgroups import PodGroup, read_pod_group
 from navarch.engine.cycle import decide
 from navarch.engine.policy import preset
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.live.core import LiveCore
 from navarch.live.instructions import BindPod, Instruction, StartCycle
 from navarch.model.resources import requests_from
 from navarch.model.spec import NodeSpec
-from navarch.offline.plan import settings_for
 
 REGISTRY = installed()
 POLICY = preset("navarch", REGISTRY.catalogue())

@@ -16,7 +16,7 @@ from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.kube_scheduler.extenders import FIELDS
 from navarch.engine.policy.schema import Nested
 from navarch.installed import installed
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.plugins.kube_scheduler.extenders import ExtenderConfig
 from navarch.testing.builders import node, pod
 

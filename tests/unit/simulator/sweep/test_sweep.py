@@ -11,7 +11,7 @@ import pytest
 
 from navarch.engine.policy import PolicyError
 from navarch.installed import installed
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.simulator.simulate import PolicyRun
 from navarch.simulator.sweep.executors import Failure, execute
 from navarch.simulator.sweep.parameters import SweepError, combinations, with_parameters

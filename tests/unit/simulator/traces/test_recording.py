@@ -6,10 +6,11 @@ from pathlib import Path
 
 from navarch.engine.cycle import decide
 from navarch.ingest.expected_duration import EXPECTED_DURATION
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.offline.replay import record
 from navarch.simulator.estimates import Estimates
 from navarch.simulator.simulate import simulate

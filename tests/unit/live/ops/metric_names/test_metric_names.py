@@ -17,6 +17,7 @@ from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
 from navarch.cli.cluster.metrics_names_option import SYSTEMS as OFFERED
 from navarch.engine.record import CycleRecord, Eviction
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle
@@ -26,7 +27,6 @@ from navarch.live.ops.metric_names.systems import SYSTEMS, followed_metrics
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.model.objects.queue_usage import QUEUE_USAGE
 from navarch.model.spec import QueueShare, QueueSpec
-from navarch.offline.plan import settings_for
 
 PAGE = (Path(__file__).resolve().parents[5] / "docs" / "metrics.md").read_text(encoding="utf-8")
 HEADINGS = {"volcano": "## Volcano", "kai": "## KAI", "kube-scheduler": "## kube-scheduler"}

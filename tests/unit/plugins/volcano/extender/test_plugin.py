@@ -10,7 +10,7 @@ from tests.worlds.extender_server import Answers, Seen, extender
 import navarch
 from navarch.engine.policy import PolicyError
 from navarch.installed import installed
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.plugins.volcano.extender.plugin import Extender
 from navarch.simulator.jobs import PodSet, TraceJob
 from navarch.testing.builders import node, pod

@@ -11,7 +11,7 @@ from navarch.engine.policy import PolicyError
 from navarch.installed import installed
 from navarch.model.node_load import NodeLoad, put_loads
 from navarch.model.status import TaskStatus
-from navarch.offline.plan import read_policy
+from navarch.offline.policies import read_policy
 from navarch.plugins.volcano.usage.plugin import Usage
 
 NOW = 1000.0
