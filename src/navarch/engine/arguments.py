@@ -99,9 +99,11 @@ def read_kind(kind: Kind, value: object, reading: Reading = "strict") -> object:
     match kind:
         case "any":
             return value
-        case "int" if isinstance(value, int) and not isinstance(value, bool):
+        case "int" if isinstance(value, int) and not isinstance(value, bool) and _in_64_bits(value):
             return value
-        case "float" if isinstance(value, int | float) and not isinstance(value, bool):
+        case "float" if isinstance(value, float):
+            return value
+        case "float" if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1023:
             return float(value)
         case "bool" if isinstance(value, bool):
             return value
@@ -125,9 +127,9 @@ def _text(value: object) -> str:
 def _from_text(kind: Kind, text: str, value: object) -> object:
     try:
         match kind:
-            case "int":
+            case "int" if _in_64_bits(int(text)):
                 return int(text)
-            case "float":
+            case "float" if not math.isinf(float(text)) or "inf" in text.lower():
                 return float(text)
             case "bool" if text in TRUE or text in _FALSE:
                 return text in TRUE
@@ -140,9 +142,27 @@ def _from_text(kind: Kind, text: str, value: object) -> object:
     raise WrongKind(_complaint(kind, value))
 
 
+def _in_64_bits(number: int) -> bool:
+    """Other systems read integers of 64 bits, and so do the arrays of a cycle."""
+    return -(2**63) <= number < 2**63
+
+
 def _complaint(kind: Kind, value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and kind in ("int", "float"):
+        return f"found {_shortened(value)}, expected {_WORDS[kind]} of 64 bits"
     found = {"NoneType": "nothing", "str": f"the string {value!r}", "dict": "a mapping", "list": "a list"}
     return f"found {found.get(type(value).__name__, repr(value))}, expected {_WORDS[kind]}"
+
+
+def _shortened(number: int) -> str:
+    """
+    >>> _shortened(10**40)
+    '10000000000000000000... (41 digits)'
+    """
+    if abs(number) >= 10**4000:
+        return "an integer of more than 4,000 digits"  # Python writes 4,300 at most
+    text = str(number)
+    return text if len(text) <= 25 else f"{text[:20]}... ({len(text.lstrip('-'))} digits)"
 
 
 def duration(text: str) -> float:

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from navarch.engine.arguments import Argument, Reading, WrongKind, find
 from navarch.engine.policy.source import Path, Source
-from navarch.engine.policy.values import Mistake
+from navarch.engine.policy.values import Mistake, found_as
 
 
 class Findings(Struct):
@@ -50,7 +50,7 @@ class Findings(Struct):
             return {}
         if isinstance(value, Mapping):
             return {str(k): v for k, v in value.items()}
-        self.mistake(path, f"found {_found(value)}, expected a mapping")
+        self.mistake(path, f"found {found_as(value)}, expected a mapping")
         return {}
 
     def items(self, path: Path, value: object) -> list[object]:
@@ -58,7 +58,7 @@ class Findings(Struct):
             return []
         if isinstance(value, list | tuple):
             return list(value)
-        self.mistake(path, f"found {_found(value)}, expected a list")
+        self.mistake(path, f"found {found_as(value)}, expected a list")
         return []
 
     def warnings(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class Findings(Struct):
         if not value and (near := get_close_matches("name", [str(key) for key in beside if key != "name"], n=1)):
             self.mistake((*path[:-1], near[0]), f"unknown key {near[0]!r}: did you mean 'name'?")
         else:
-            self.mistake(path, "found nothing, expected a name" if not value else f"found {_found(value)}, expected a name")
+            self.mistake(path, "found nothing, expected a name" if not value else f"found {found_as(value)}, expected a name")
         return None
 
     def arguments(self, path: Path, value: object, declared: tuple[Argument, ...] | None, owner: str) -> dict[str, object]:
@@ -95,13 +95,13 @@ class Findings(Struct):
                 if argument.fields:
                     held[name] = self.arguments(inner, raw, argument.fields, f"{name} of {owner}")
                 if argument.check_entry is not None:
-                    held[name] = self._entries(inner, held[name], argument.check_entry, f"argument {name!r} of {owner}")
+                    held[name] = self.entries(inner, held[name], argument.check_entry, f"argument {name!r} of {owner}")
             except WrongKind as wrong:
                 default = "" if argument.default is None else f" ({argument.default})"
                 self.object_to(inner, f"argument {name!r} of {owner}: {wrong}", f"its default{default} is used")
         return held
 
-    def _entries(self, path: Path, value: object, check: Callable[[Any], object], what: str) -> list[object]:
+    def entries(self, path: Path, value: object, check: Callable[[Any], object], what: str) -> list[object]:
         """The entries of a list that hold."""
         held: list[object] = []
         for number, entry in enumerate(value if isinstance(value, list) else ()):
@@ -129,14 +129,3 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     close = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _found(value: object) -> str:
-    match value:
-        case str():
-            return f"the string {value!r}"
-        case Mapping():
-            return "a mapping"
-        case list() | tuple():
-            return "a list"
-    return repr(value)

@@ -61,6 +61,10 @@ BY_KEY: Mapping[str, Point] = {p.key: p for p in POINTS if p.key}
 BY_DISABLE_KEY: Mapping[str, Point] = {p.disable_key: p for p in POINTS if p.disable_key}
 DEFAULTS: Mapping[str, bool] = {p.name: p.default for p in POINTS if p.key}
 
+OF_EARLY_KUBE_BATCH: Mapping[str, str] = {
+    **{f"disable{p.key.removeprefix('enable')}": p.name for p in POINTS if p.in_kube_batch and p.name != "job_pipelined"},
+}
+"""Switches of kube-batch's releases up to 0.4 -> the point. Later releases turned them round and ignore the old ones."""
 KEYS_WITHOUT_EFFECT = frozenset({"enabledClusterOrder", "enableBestNode", "enableTargetJob", "enableReservedNodes"})
 """Switches of Volcano's files for points that no action of Navarch asks. The loader accepts them with a warning."""
 

@@ -42,8 +42,10 @@ def check(findings: Findings, path: Path, value: object, fields: Fields, what: s
             findings.warn(inner, f"{name} of {what} has no effect: {argument.doc}")
         try:
             held[name] = argument.read(raw, findings.reading)
+            if argument.check_entry is not None:
+                held[name] = findings.entries(inner, held[name], argument.check_entry, what)
         except WrongKind as wrong:
-            findings.object_to(inner, f"{name}: {wrong}", "its default is used")
+            findings.object_to(inner, str(wrong), "its default is used")
     return held
 
 

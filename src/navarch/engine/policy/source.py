@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import yaml
 from msgspec import Struct, field
 
-from navarch.engine.policy.values import Mistake, PolicyError
+from navarch.engine.policy.values import Mistake, PolicyError, found_as
 from navarch.yaml_loading import Loader
 
 Path = tuple[str | int, ...]
@@ -95,7 +95,7 @@ def _from_text(text: str, name: str, offset: int) -> Source:
         raise PolicyError(name, [Mistake(f"found {len(values)} documents, expected one", line=nodes[1].start_mark.line + 1 + offset)])
     node, value = (nodes[0], values[0]) if nodes else (None, {})
     if node is None or not isinstance(value, dict):
-        found = "nothing" if not value else f"a {type(value).__name__}"
+        found = "nothing" if value in (None, {}, "") else found_as(value)
         raise PolicyError(name, [Mistake(f"found {found}, expected a mapping with `actions` and `tiers`")])
     source.value = {str(key): part for key, part in value.items()}
     try:

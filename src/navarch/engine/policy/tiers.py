@@ -12,10 +12,10 @@ from navarch.engine.policy.compat import PEERS, listed, owners
 from navarch.engine.policy.evictions import KEY as EVICTIONS
 from navarch.engine.policy.file_form import Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
-from navarch.engine.policy.point_switches import BY_DISABLE_KEY, BY_KEY, DEFAULTS, KEYS_WITHOUT_EFFECT
+from navarch.engine.policy.point_switches import BY_DISABLE_KEY, BY_KEY, BY_NAME, DEFAULTS, KEYS_WITHOUT_EFFECT, OF_EARLY_KUBE_BATCH
 from navarch.engine.policy.schema import check
 from navarch.engine.policy.source import Path
-from navarch.engine.policy.values import PluginOption
+from navarch.engine.policy.values import PluginOption, found_as
 
 _KEYS = ("actions", "tiers", "configurations", "metrics", "compat", "schedulerParams", EVICTIONS)
 _KAI_KEYS = ("queueDepthPerAction", "usageDBConfig", "scenarioSearchBudgets")
@@ -40,9 +40,15 @@ class TiersReader(Struct):
         path: Path = ("actions",)
         if isinstance(value, str):
             named = [(path, part.strip()) for part in value.split(",")]
+        elif value is not None and not isinstance(value, list | tuple):
+            self.findings.mistake(path, f"found {found_as(value)}, expected a comma list such as 'enqueue, allocate', or a list")
+            return ()
         else:
-            named = [((*path, i), str(part).strip()) for i, part in enumerate(self.findings.items(path, value)) if part]
-        if not any(name for _, name in named):
+            named = []
+            for index, part in enumerate(self.findings.items(path, value)):
+                if (name := self.findings.name((*path, index), part)) is not None:
+                    named.append(((*path, index), name))
+        if not any(name for _, name in named) and not (isinstance(value, list | tuple) and value):
             self.findings.mistake(path, "no action is named, expected for example 'enqueue, allocate, backfill'")
             return ()
         return tuple(name for where, name in named if self._action_exists(where, name))
@@ -72,12 +78,15 @@ class TiersReader(Struct):
             plugins = self.findings.items((*path, "plugins"), tier.get("plugins"))
             read = [self._plugin((*path, "plugins", i), plugin) for i, plugin in enumerate(plugins)]
             tiers.append(tuple(option for option in read if option is not None))
-        self._duplicates(tiers)
+        self._duplicates(value)
         if self.choice.dialect == "kai":
             return (tuple(option for tier in tiers for option in tier),)
         return tuple(tiers)
 
     def _plugin(self, path: Path, raw: object) -> PluginOption | None:
+        if not isinstance(raw, Mapping):
+            self.findings.mistake(path, f"found {found_as(raw)}, expected a mapping with the name of a plugin")
+            return None
         given = self.findings.mapping(path, raw)
         name = self.findings.name((*path, "name"), given.get("name"), given)
         if name is None:
@@ -123,6 +132,10 @@ class TiersReader(Struct):
             point = known.get(key)
             if point is None and key in KEYS_WITHOUT_EFFECT and not (kai or kube_batch):
                 self.findings.warn(inner, "no action asks this extension point; the switch has no effect")
+            elif point is None and not kai and key in OF_EARLY_KUBE_BATCH:
+                enable = BY_NAME[OF_EARLY_KUBE_BATCH[key]].key
+                told = f"{key!r} is a switch of kube-batch up to 0.4; write `{enable}: {'false' if value else 'true'}`"
+                self.findings.object_to(inner, told, "ignored, as later releases do")
             elif point is None:
                 self.findings.unknown(inner, "key of a plugin", key, [*known, "name", "arguments"])
             elif not isinstance(value, bool):
@@ -136,15 +149,19 @@ class TiersReader(Struct):
                 enabled[point.name] = not value
         return enabled
 
-    def _duplicates(self, tiers: list[tuple[PluginOption, ...]]) -> None:
+    def _duplicates(self, tiers: object) -> None:
+        """Every plugin that stands at two places, whether it is installed or not."""
         seen: dict[str, int | None] = {}
-        for tier_index, tier in enumerate(tiers):
-            for option in tier:
-                if option.name in seen:
-                    first = f" (first on line {seen[option.name]})" if seen[option.name] else ""
-                    message = f"plugin {option.name!r} is named twice{first}"
-                    self.findings.object_to(("tiers", tier_index), message, "it is asked at both places")
-                seen.setdefault(option.name, option.line)
+        for tier_index, tier in enumerate(_listed(tiers)):
+            for index, plugin in enumerate(_listed(tier.get("plugins") if isinstance(tier, Mapping) else None)):
+                name = plugin.get("name") if isinstance(plugin, Mapping) else None
+                if not isinstance(name, str):
+                    continue
+                path: Path = ("tiers", tier_index, "plugins", index)
+                if name in seen:
+                    first = f" (first on line {seen[name]})" if seen[name] else ""
+                    self.findings.object_to(path, f"plugin {name!r} is named twice{first}", "it is asked at both places")
+                seen.setdefault(name, self.findings.source.line(path))
 
     def configurations(self, value: object, actions: tuple[str, ...]) -> dict[str, dict[str, object]]:
         read: dict[str, dict[str, object]] = {}
@@ -188,3 +205,7 @@ class TiersReader(Struct):
             message = "found connectionString and connectionStringEnvVar, expected one of them"
             self.findings.mistake(("usageDBConfig",), message)
         return read
+
+
+def _listed(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []

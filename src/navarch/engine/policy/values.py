@@ -122,3 +122,17 @@ class PolicyError(ValueError):
     def __reduce__(self) -> tuple[type[PolicyError], tuple[str, list[Mistake]]]:
         """A process that runs a part of a sweep sends it to the one that asked."""
         return type(self), (self.source, self.mistakes)
+
+
+def found_as(value: object) -> str:
+    """A value of the wrong kind, for a message."""
+    match value:
+        case None:
+            return "nothing"
+        case str():
+            return f"the string {value!r}"
+        case Mapping():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+    return repr(value)

@@ -93,11 +93,11 @@ def test_strict_names_every_mistake_with_its_line() -> None:
         " (did you mean 'enablePreemptable'?)",
         "line 7, tiers[0].plugins[1].enableJobReady: found 'yes please', expected true or false",
         "line 8, tiers[0].plugins[2].name: Volcano has the plugin 'rescheduling', Navarch has not",
-        "line 9, tiers[1]: plugin 'gang' is named twice (first on line 5)",
         "line 12, tiers[1].plugins[0].arguments.binpack.weight: argument 'binpack.weight' of plugin binpack:"
         " found the string '5', expected an integer",
         "line 13, tiers[1].plugins[0].arguments.binpack.wieght: unknown argument of plugin binpack 'binpack.wieght'"
         " (did you mean 'binpack.weight'?)",
+        "line 14, tiers[1].plugins[1]: plugin 'gang' is named twice (first on line 5)",
         "line 17, configurations[0].arguments.minCandidateNodesPercentage: argument 'minCandidateNodesPercentage' of"
         " action preempt: found the string 'lots', expected an integer",
         "line 18, tires: unknown key 'tires' (did you mean 'tiers'?)",
@@ -222,7 +222,45 @@ def test_documents_that_are_no_policy() -> None:
     assert "expected one of strict, volcano" in mistakes("compat: slurm\nactions: allocate\n")[0]
     assert mistakes("actions: allocate\nactions: backfill\ntiers: []\n") == ["line 2, actions: this key is given twice"]
     assert "expected a list" in mistakes("actions: allocate\ntiers: {plugins: []}\n")[0]
+    assert mistakes("hello") == ["found the string 'hello', expected a mapping with `actions` and `tiers`"]
     assert "expected a name" in mistakes("actions: allocate\ntiers:\n- plugins:\n  - arguments: {}\n")[0]
+
+
+def test_each_wrong_entry_is_told_once_and_where_it_stands() -> None:
+    assert mistakes("actions: 5\ntiers: []\n") == [
+        "line 1, actions: found 5, expected a comma list such as 'enqueue, allocate', or a list"
+    ]
+    assert mistakes("actions: [allocate, 7, null]\ntiers: []\n") == [
+        "line 1, actions[1]: found 7, expected a name",
+        "line 1, actions[2]: found nothing, expected a name",
+    ]
+    assert mistakes("actions: allocate\ntiers:\n- plugins:\n  - gang\n  - null\n") == [
+        "line 4, tiers[0].plugins[0]: found the string 'gang', expected a mapping with the name of a plugin",
+        "line 5, tiers[0].plugins[1]: found nothing, expected a mapping with the name of a plugin",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [("1" + 22 * "0", "1" + 22 * "0"), ("-1" + 99 * "0", "-1000000000000000000... (100 digits)")]
+)
+def test_a_number_beyond_64_bits_is_refused_or_leaves_the_default(number: str, shown: str) -> None:
+    text = f"actions: allocate\ntiers:\n- plugins:\n  - name: binpack\n    arguments: {{binpack.weight: {number}}}\n"
+    told = f"argument 'binpack.weight' of plugin binpack: found {shown}, expected an integer of 64 bits"
+    assert mistakes(text) == [f"line 5, tiers[0].plugins[0].arguments.binpack.weight: {told}"]
+    policy = read(f"{text}compat: volcano\n")
+    assert "binpack.weight" not in policy.plugins[0].arguments
+    assert any(f"{told}; its default (1) is used" in warning for warning in policy.warnings)
+
+
+def test_switches_of_early_kube_batch_are_told_with_the_switch_of_later_releases() -> None:
+    text = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    disableJobOrder: true\n    disableJobReady: false\n"
+    at, told = "tiers[0].plugins[0]", "is a switch of kube-batch up to 0.4; write"
+    first = f"line 5, {at}.disableJobOrder: 'disableJobOrder' {told} `enableJobOrder: false`"
+    second = f"line 6, {at}.disableJobReady: 'disableJobReady' {told} `enableJobReady: true`"
+    assert mistakes(text) == [first, second]
+    policy = read(f"{text}compat: kube-batch\n")
+    assert policy.warnings == tuple(f"{each}; ignored, as later releases do" for each in (first, second))
+    assert policy.plugins[0].is_enabled("job_order")
 
 
 def test_a_config_map_is_read_for_what_it_holds() -> None:

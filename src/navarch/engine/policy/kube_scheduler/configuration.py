@@ -18,7 +18,16 @@ from navarch.engine.policy.evictions import KEY as EVICTIONS
 from navarch.engine.policy.evictions import read_evictions
 from navarch.engine.policy.file_form import KUBE_SCHEDULER_GROUP, Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
-from navarch.engine.policy.kube_scheduler.default_plugins import ALWAYS_RUN, ARGS, FORMS, GROUP_POINTS, IMPLEMENTS, POINTS, Form
+from navarch.engine.policy.kube_scheduler.default_plugins import (
+    ALWAYS_RUN,
+    ARGS,
+    FORMS,
+    GROUP_POINTS,
+    IMPLEMENTS,
+    POINTS,
+    SCHEDULER_PLUGINS,
+    Form,
+)
 from navarch.engine.policy.kube_scheduler.extenders import ignored_resources, read_extenders
 from navarch.engine.policy.kube_scheduler.merge import PluginSet, Weighted, merge
 from navarch.engine.policy.point_switches import DEFAULTS
@@ -202,11 +211,15 @@ class _ProfileReader:
             elif any(name == other for other, _ in named):
                 self.findings.mistake(inner, f"plugin {name!r} is named twice")
             elif not (star and name == "*") and not self._exists(name):
-                known = (*KUBE_SCHEDULER.plugins, *self.catalogue.plugins)
-                self.findings.mistake(inner, f"unknown plugin {name!r}{did_you_mean(name, known)}", not_here=True)
+                self.findings.mistake(inner, self._unknown(name), not_here=name not in SCHEDULER_PLUGINS)
             else:
                 named.append((name, weight))
         return named
+
+    def _unknown(self, name: str) -> str:
+        if name in SCHEDULER_PLUGINS:
+            return f"scheduler-plugins has the plugin {name!r}, Navarch has not: {SCHEDULER_PLUGINS[name]}"
+        return f"unknown plugin {name!r}{did_you_mean(name, (*KUBE_SCHEDULER.plugins, *self.catalogue.plugins))}"
 
     def _exists(self, name: str) -> bool:
         return name in KUBE_SCHEDULER.plugins or self.catalogue.plugin(name, "kube-scheduler") is not None
@@ -237,9 +250,31 @@ class _ProfileReader:
         if name in KUBE_SCHEDULER.plugins:
             for key, allowed in FORMS.get(name, {}).items():
                 self._check_keys((*path, key), args.get(key), allowed)
-            return check(self.findings, path, args, ARGS.get(name, ()), f"{name}Args")
+            read = check(self.findings, path, args, ARGS.get(name, ()), f"{name}Args")
+            self._check_together(path, name, read)
+            return read
         entry = self.catalogue.plugin(name, "kube-scheduler")
         return self.findings.arguments(path, args, None if entry is None else entry.arguments, f"plugin {name}")
+
+    def _check_together(self, path: Path, name: str, args: Mapping[str, object]) -> None:
+        """What kube-scheduler refuses although each argument alone is right."""
+        refuse = self.findings.mistake
+        if name == "DefaultPreemption" and args.get("minCandidateNodesPercentage") == args.get("minCandidateNodesAbsolute") == 0:
+            refuse(path, "found 0 for minCandidateNodesPercentage and minCandidateNodesAbsolute, expected one above 0")
+        if name == "PodTopologySpread" and args.get("defaultConstraints") and args.get("defaultingType", "System") == "System":
+            refuse((*path, "defaultConstraints"), "found constraints with defaultingType System, expected defaultingType: List")
+        strategy = args.get("scoringStrategy")
+        if name == "NodeResourcesFit" and isinstance(strategy, Mapping):
+            ratio, given = strategy.get("type") == "RequestedToCapacityRatio", strategy.get("requestedToCapacityRatio")
+            shape = given.get("shape") if isinstance(given, Mapping) else None
+            if ratio and not shape:
+                refuse((*path, "scoringStrategy"), "type is RequestedToCapacityRatio, expected requestedToCapacityRatio with a shape")
+            elif given is not None and not ratio:
+                where = (*path, "scoringStrategy", "requestedToCapacityRatio")
+                refuse(where, f"expected nothing here with type {strategy.get('type', 'LeastAllocated')}")
+            points = [each.get("utilization", 0) for each in shape] if isinstance(shape, list) else []
+            if points != sorted(set(points)):
+                refuse((*path, "scoringStrategy", "requestedToCapacityRatio", "shape"), "expected utilization in increasing order")
 
     def _check_keys(self, path: Path, value: object, allowed: Form) -> None:
         """Name what a part of the API's own form has and the API does not. Values are checked where they are used."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from navarch.engine.arguments import Argument
+from navarch.engine.arguments import Argument, WrongKind
 from navarch.engine.policy.schema import Fields, Nested
 
 POINTS: tuple[str, ...] = (
@@ -97,8 +97,25 @@ GROUP_POINTS: Mapping[str, tuple[str, str]] = {
 }
 """Point of kube-scheduler's workload cycle -> the plugin that is followed there, and what happens whatever a profile says."""
 
-_RESOURCES = Nested("resources", (Argument("name", "str"), Argument("weight", "int", 1, minimum=0)), many=True)
-_SHAPE = (Argument("utilization", "int", 0, minimum=0), Argument("score", "int", 0, minimum=0))
+
+def _check_spread(entry: object) -> None:
+    """One default constraint, as kube-scheduler checks it."""
+    given = entry if isinstance(entry, Mapping) else {}
+    skew, when = given.get("maxSkew"), given.get("whenUnsatisfiable")
+    if not isinstance(skew, int) or isinstance(skew, bool) or skew < 1:
+        raise WrongKind(f"maxSkew: found {skew!r}, expected an integer of 1 or more")
+    if not isinstance(given.get("topologyKey"), str) or not given["topologyKey"]:
+        raise WrongKind(f"topologyKey: found {given.get('topologyKey')!r}, expected the key of a label")
+    if when not in ("DoNotSchedule", "ScheduleAnyway"):
+        raise WrongKind(f"whenUnsatisfiable: found {when!r}, expected DoNotSchedule or ScheduleAnyway")
+
+
+def _resources(heaviest: int) -> Nested:
+    """Weight 0 is the default, 1."""
+    return Nested("resources", (Argument("name", "str"), Argument("weight", "int", 1, minimum=0, maximum=heaviest)), many=True)
+
+
+_SHAPE = (Argument("utilization", "int", 0, minimum=0, maximum=100), Argument("score", "int", 0, minimum=0, maximum=10))
 _TYPES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 _VOLUME_TIMEOUT = "binding waits ten minutes for volumes"
 ARGS: Mapping[str, Fields] = {
@@ -109,23 +126,23 @@ ARGS: Mapping[str, Fields] = {
             "scoringStrategy",
             (
                 Argument("type", "str", "LeastAllocated", choices=_TYPES),
-                _RESOURCES,
+                _resources(100),
                 Nested("requestedToCapacityRatio", (Nested("shape", _SHAPE, many=True),)),
             ),
         ),
     ),
-    "NodeResourcesBalancedAllocation": (_RESOURCES,),
+    "NodeResourcesBalancedAllocation": (_resources(1),),
     "PodTopologySpread": (
-        Argument("defaultConstraints", "list"),
+        Argument("defaultConstraints", "list", check_entry=_check_spread),
         Argument("defaultingType", "str", "System", choices=("System", "List")),
     ),
     "InterPodAffinity": (
-        Argument("hardPodAffinityWeight", "int", 1, minimum=0),
+        Argument("hardPodAffinityWeight", "int", 1, minimum=0, maximum=100),
         Argument("ignorePreferredTermsOfExistingPods", "bool", False),
     ),
     "NodeAffinity": (Argument("addedAffinity", "mapping"),),
     "DefaultPreemption": (
-        Argument("minCandidateNodesPercentage", "int", 10, minimum=0),
+        Argument("minCandidateNodesPercentage", "int", 10, minimum=0, maximum=100),
         Argument("minCandidateNodesAbsolute", "int", 100, minimum=0),
     ),
     "VolumeBinding": (
@@ -163,3 +180,24 @@ FORMS: Mapping[str, Form] = {
     },
 }
 """Plugin -> arguments in a form of the pod API, with the fields of that form."""
+
+_NO_PLACE = "nothing takes its place"
+SCHEDULER_PLUGINS: Mapping[str, str] = {
+    "Coscheduling": "its PodGroups are gangs under Navarch's own policies (docs/groups.md), and here with GangScheduling only those of"
+    " scheduling.k8s.io",
+    "CapacityScheduling": "ElasticQuotas are not read; queues share a cluster under Navarch's own policies",
+    "PreemptionToleration": _NO_PLACE,
+    "NodeResourceTopologyMatch": "the plugins numa (policy kai) and numa-aware (policy volcano) place pods by NUMA",
+    "NodeResourcesAllocatable": "scoringStrategy of NodeResourcesFit fills or spreads nodes",
+    "TargetLoadPacking": "the plugin usage (policy volcano) reads the load of nodes",
+    "LoadVariationRiskBalancing": "the plugin usage (policy volcano) reads the load of nodes",
+    "LowRiskOverCommitment": "the plugin usage (policy volcano) reads the load of nodes",
+    "Peaks": _NO_PLACE,
+    "TopologicalSort": _NO_PLACE,
+    "NetworkOverhead": _NO_PLACE,
+    "SySched": _NO_PLACE,
+    "PodState": _NO_PLACE,
+    "QOSSort": _NO_PLACE,
+    "CrossNodePreemption": _NO_PLACE,
+}
+"""Plugin of the project scheduler-plugins -> what there is instead."""

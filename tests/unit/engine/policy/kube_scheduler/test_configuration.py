@@ -157,13 +157,12 @@ def test_decoding_is_strict_and_says_everything() -> None:
         "line 6, profiles[0].plugins.scores: unknown extension point 'scores' (did you mean 'score'?)",
         "line 8, profiles[0].plugins.score.enabled[0]: unknown plugin 'NodeAfinity' (did you mean 'NodeAffinity'?)",
         "line 8, profiles[0].plugins.score.enabled[1].wieght: unknown field of plugin 'wieght' (did you mean 'weight'?)",
-        "line 13, profiles[0].pluginConfig[0].args.scoringStrategy.type: type: found 'Most', expected one of"
+        "line 13, profiles[0].pluginConfig[0].args.scoringStrategy.type: found 'Most', expected one of"
         " LeastAllocated, MostAllocated, RequestedToCapacityRatio",
         "line 13, profiles[0].pluginConfig[0].args.scoringStrategy.resource: unknown field of NodeResourcesFitArgs"
         " 'resource' (did you mean 'resources'?)",
         "line 15, profiles[0].pluginConfig[1].args.kind: found 'NodeAffinityArgs', expected 'InterPodAffinityArgs'",
-        "line 15, profiles[0].pluginConfig[1].args.hardPodAffinityWeight: hardPodAffinityWeight: found the string"
-        " 'heavy', expected an integer",
+        "line 15, profiles[0].pluginConfig[1].args.hardPodAffinityWeight: found the string 'heavy', expected an integer",
         "line 16, profiles[1].schedulerName: each of several profiles needs a schedulerName",
     ]
 
@@ -189,3 +188,62 @@ def test_a_resource_may_have_the_weight_0() -> None:
 def test_a_version_that_kubernetes_dropped_is_named_as_that() -> None:
     with pytest.raises(PolicyError, match="v1beta2', which Kubernetes no longer reads, expected"):
         load("apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n", CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "args", "told"),
+    [
+        ("InterPodAffinity", "{hardPodAffinityWeight: 101}", ".hardPodAffinityWeight: found 101, expected 100 or less"),
+        ("DefaultPreemption", "{minCandidateNodesPercentage: 200}", ".minCandidateNodesPercentage: found 200, expected 100 or less"),
+        (
+            "DefaultPreemption",
+            "{minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}",
+            ": found 0 for minCandidateNodesPercentage and minCandidateNodesAbsolute, expected one above 0",
+        ),
+        (
+            "NodeResourcesFit",
+            "{scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1000}]}}",
+            ".scoringStrategy.resources[0].weight: found 1000, expected 100 or less",
+        ),
+        (
+            "NodeResourcesFit",
+            "{scoringStrategy: {type: RequestedToCapacityRatio}}",
+            ".scoringStrategy: type is RequestedToCapacityRatio, expected requestedToCapacityRatio with a shape",
+        ),
+        (
+            "NodeResourcesFit",
+            "{scoringStrategy: {requestedToCapacityRatio: {shape: [{utilization: 0, score: 0}]}}}",
+            ".scoringStrategy.requestedToCapacityRatio: expected nothing here with type LeastAllocated",
+        ),
+        (
+            "NodeResourcesFit",
+            "{scoringStrategy: {type: RequestedToCapacityRatio,"
+            " requestedToCapacityRatio: {shape: [{utilization: 50, score: 0}, {utilization: 50, score: 9}]}}}",
+            ".scoringStrategy.requestedToCapacityRatio.shape: expected utilization in increasing order",
+        ),
+        (
+            "NodeResourcesBalancedAllocation",
+            "{resources: [{name: cpu, weight: 2}]}",
+            ".resources[0].weight: found 2, expected 1 or less",
+        ),
+        (
+            "PodTopologySpread",
+            "{defaultingType: List, defaultConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}",
+            ".defaultConstraints[0]: PodTopologySpreadArgs: maxSkew: found 0, expected an integer of 1 or more",
+        ),
+        (
+            "PodTopologySpread",
+            "{defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}",
+            ".defaultConstraints: found constraints with defaultingType System, expected defaultingType: List",
+        ),
+    ],
+)
+def test_args_that_kube_scheduler_refuses_are_refused(plugin: str, args: str, told: str) -> None:
+    text = f"profiles:\n- pluginConfig:\n  - name: {plugin}\n    args: {args}\n"
+    assert mistakes(text) == [f"line 6, profiles[0].pluginConfig[0].args{told}"]
+
+
+def test_a_plugin_of_scheduler_plugins_is_named_with_what_there_is_instead() -> None:
+    told = mistakes("profiles:\n- plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}\n")
+    assert told[0].startswith("line 4, profiles[0].plugins.multiPoint.enabled[0]: scheduler-plugins has the plugin 'Coscheduling'")
+    assert "docs/groups.md" in told[0]
