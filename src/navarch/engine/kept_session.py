@@ -15,7 +15,6 @@ the same with a new session (tests/properties/test_kept_sessions.py).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import cache
 
 from navarch.engine.containment.containment import CycleTimeout
 from navarch.engine.containment.culprit import error_text, where_failed
@@ -56,10 +55,9 @@ def _may_be_kept(session: Session) -> bool:
     )
 
 
-@cache
-def _has_own_next_cycle(kind: type) -> bool:
-    """Whether the class itself has `next_cycle`: one that inherits it may keep more than its base does. A class that checks the
-    answers of a plugin from outside counts as that plugin."""
+def goes_on(kind: type[Plugin]) -> bool:
+    """Whether plugins of this class may go on in a further cycle. The class itself must have `next_cycle`: one that inherits it may
+    keep more than its base does. A class that checks the answers of a plugin from outside counts as that plugin."""
     base = kind.__mro__[1]
     own = base if vars(base).get("checked_subclass") is kind else kind
     return "next_cycle" in vars(own)
@@ -88,8 +86,7 @@ def open_session(
                 return session
         session.dissolve()
     session = Session(snapshot, policy, registry, now, settings, without_preferences=without_preferences, guarded=guarded)
-    kinds: list[type] = [type(plugin) for plugin in session.plugins]
-    session.may_be_kept = not without_preferences and not guarded and all(map(_has_own_next_cycle, kinds))
+    session.may_be_kept = not without_preferences and not guarded and all(goes_on(type(plugin)) for plugin in session.plugins)
     session.record.warnings += warnings
     return session
 

@@ -90,8 +90,9 @@ class Plugin:
     def next_cycle(self) -> bool:
         """Called where the plugin may go on in a further cycle with the same session, instead of being opened anew
         (`kept_session.py`). It must forget what belongs to the last cycle. True: everything else that it keeps follows from the
-        policy, the specs of nodes and queues, the shapes and the other objects, which are the same. False, as in plugins without this
-        method: a new session is opened."""
+        policy, the specs of nodes and queues, the shapes and the other objects, which are the same. So do the answers of its filters
+        and scores, which are computed again only for nodes whose figures changed: they must not read the time. False, as in plugins
+        without this method: a new session is opened."""
         return False
 
     def close(self) -> None:

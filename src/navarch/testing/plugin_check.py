@@ -3,7 +3,7 @@
 It checks the class (name, arguments, methods with misspelt names of extension points, signatures) and then runs it on a small random
 cluster. Node functions must return one value for each node, and the same value for one row as for all rows. They must keep the
 promise of their scope, and read only fields of a pod that distinguish task classes (`undeclared_reads`). Orders must compare. Two
-equal sessions must decide equally.
+equal sessions must decide equally, and so must a session that goes on in a further cycle and a new one (`next_cycle_check`).
 
     problems = check_plugin(MyPlugin)
     assert not problems, "\\n".join(problems)
@@ -32,6 +32,7 @@ from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, Shape, TaskSpec
 from navarch.model.status import TaskStatus
+from navarch.testing.next_cycle_check import check_next_cycle
 from navarch.testing.undeclared_reads import Reads, RecordingLabels, RecordingSession, check_reading
 
 
@@ -50,7 +51,7 @@ def check_plugin(plugin: type[Plugin], arguments: Mapping[str, object] | None = 
     problems = first[0]
     if first[1] != second[1]:
         problems.append("two sessions over the same cluster give different answers: is there a clock, a set or a random number?")
-    return problems
+    return problems or check_next_cycle(plugin, arguments or {}, seed)
 
 
 def _look_at(plugin: type[Plugin]) -> Iterable[str]:

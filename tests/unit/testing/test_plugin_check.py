@@ -16,10 +16,12 @@ from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.order_key import OrderKey
+from navarch.engine.points.protocols import Change
 from navarch.engine.session import Session
 from navarch.model.resources import CPU, BoolArray, FloatArray
 from navarch.plugins import PLACES
 from navarch.testing import check_plugin
+from navarch.testing.next_cycle_check import DIFFERS
 
 
 class Oldest(Plugin):
@@ -237,3 +239,78 @@ def test_a_static_filter_that_reads_pods_is_reported() -> None:
     ]
     (queue,) = check_plugin(reading(Scope.STATIC, others, lambda session: session.distinguish_queues()))
     assert queue == "reads (static) answers differently for pods of one shape: its scope is row"
+
+
+class CountsPlaced(Plugin):
+    """Orders jobs by how many tasks the cycle has placed. It forgets nothing."""
+
+    name = "counts-placed"
+
+    def open(self) -> None:
+        self.placed = 0
+
+    def next_cycle(self) -> bool:
+        return True
+
+    def on_allocate(self, change: Change) -> None:
+        self.placed += len(change.tasks)
+
+    def on_deallocate(self, change: Change) -> None:
+        self.placed -= len(change.tasks)
+
+    def job_order(self, job: Job) -> OrderKey:
+        return job.spec.priority if self.placed < 2 else -job.spec.priority
+
+
+class Forgets(CountsPlaced):
+    name = "forgets"
+
+    def next_cycle(self) -> bool:
+        self.placed = 0
+        return True
+
+
+class AtNight(Plugin):
+    """Prefers other nodes at night. Answers about nodes are kept while their figures stay."""
+
+    name = "at-night"
+
+    def next_cycle(self) -> bool:
+        return True
+
+    def node_scorers(self) -> list[NodeScorer]:
+        return [ByHour(self)]
+
+
+class ByHour(NodeScorer):
+    name = "by-hour"
+    scope = Scope.ROW
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._session = plugin.session
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        rows = np.arange(at.used.shape[1]) if isinstance(at.rows, slice) else at.rows
+        found: FloatArray = np.array(rows, dtype=np.float64)
+        return found if self._session.now % 86400 < 43200 else -found
+
+
+class LosesItself(CountsPlaced):
+    name = "loses-itself"
+
+    def next_cycle(self) -> bool:
+        raise ValueError("where was I?")
+
+
+@pytest.mark.parametrize("kind", [CountsPlaced, AtNight])
+def test_a_plugin_that_goes_on_must_decide_as_a_new_one(kind: type[Plugin]) -> None:
+    assert check_plugin(kind) == [DIFFERS]
+
+
+def test_a_plugin_that_forgets_the_last_cycle_may_go_on() -> None:
+    assert check_plugin(Forgets) == []
+
+
+def test_a_next_cycle_that_raises_is_reported() -> None:
+    (problem,) = check_plugin(LosesItself)
+    assert "failed in next_cycle: ValueError: where was I?" in problem

@@ -16,7 +16,7 @@ from tests.worlds.live_parts.memory_api import EPOCH, ApiPod, MemoryApi
 
 from navarch.apis.dialect import Settings
 from navarch.engine.cycle import decide
-from navarch.engine.policy import load
+from navarch.engine.policy import Policy, load
 from navarch.installed import installed
 from navarch.kube.errors import Conflict, Forbidden, KubeError, NotFound, OutcomeUnknown, ServerFault, Status, Unreachable
 from navarch.kube.write.http1 import Reply
@@ -60,8 +60,9 @@ class Sent:
 class FaultyCluster:
     """Arguments called `choice` pick one of however many there are."""
 
-    def __init__(self, cpus: Iterable[int]) -> None:
+    def __init__(self, cpus: Iterable[int], policy: Policy = POLICY) -> None:
         self.now = 100.0
+        self._policy = policy
         self.api = MemoryApi(SETTINGS, lambda: self.now)
         self._serial = 0
         self._complete: set[str] = set()
@@ -165,7 +166,7 @@ class FaultyCluster:
     def cycle(self, seconds: float) -> None:
         self.now += seconds
         self.core.queue.flush_backoff(self.now)
-        self.core.commit(self.core.decide(POLICY, REGISTRY, EPOCH + self.now).record, self.now)
+        self.core.commit(self.core.decide(self._policy, REGISTRY, EPOCH + self.now).record, self.now)
 
     def check_gangs(self) -> None:
         self.core.check_gangs(self.now)
@@ -318,7 +319,7 @@ class FaultyCluster:
         cluster = self.core.cache.cluster
         for key in list(cluster.jobs.rows.of):
             cluster.jobs.hold(key, False)
-        record = decide(cluster.snapshot(), POLICY, REGISTRY, EPOCH + self.now)
+        record = decide(cluster.snapshot(), self._policy, REGISTRY, EPOCH + self.now)
         assert [bind.pod for bind in record.binds] == [], "a job that fits was forgotten"
 
     def _check_gangs(self) -> None:
@@ -354,10 +355,10 @@ def pick(choices: Iterable[T], choice: int) -> T:
     return found[choice % len(found)]
 
 
-def random_history(seed: int, steps: int = 60) -> FaultyCluster:
+def random_history(seed: int, steps: int = 60, policy: Policy = POLICY) -> FaultyCluster:
     """What hypothesis does in `LiveCoreMachine`, without its cost: the steps are chosen by a seeded generator."""
     rng = Random(seed)
-    cluster = FaultyCluster([rng.randint(1, 4) for _ in range(rng.randint(1, 3))])
+    cluster = FaultyCluster([rng.randint(1, 4) for _ in range(rng.randint(1, 3))], policy)
     faults = ("",) if rng.random() < 0.1 else FAULTS if rng.random() < 0.5 else FAULTS[2:]
     for _ in range(rng.randint(5, steps)):
         _step(cluster, rng, faults)
