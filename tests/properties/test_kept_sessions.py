@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
-from tests.worlds.changing_clusters import NODES, RARE, ChangingClusters
+from tests.worlds.changing_clusters import NODES, ODD_SHAPES, RARE, ChangingClusters
 from tests.worlds.live_parts.faulty_cluster import random_history
 from tests.worlds.plugins_that_go_on import GOING_ON
 
@@ -26,10 +26,9 @@ from navarch.engine.registry import Registry
 from navarch.engine.session import CycleStopped, Session
 from navarch.live import core as core_module
 from navarch.live.cycle import Cycle, beyond_batch, leave_out, run_cycle
-from navarch.model import cluster as cluster_module
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
-from navarch.model.tables import incremental_copy, node_copies
+from navarch.model.tables import identities, incremental_copy, node_copies
 from navarch.model.tables.incremental_copy import Table
 from navarch.plugins import PLACES as PLUGINS
 
@@ -95,11 +94,11 @@ def beside_the_chain(cluster: Cluster) -> Iterator[None]:
 class History:
     """Cycles over both clusters of a world. Each cycle over the first may go on with the session of the last one."""
 
-    def __init__(self, seed: int, policies: Iterable[Policy], *, disturbed: bool, often: str = "") -> None:
+    def __init__(self, seed: int, policies: Iterable[Policy], *, disturbed: bool, often: str = "", odd: str = "") -> None:
         """`policies`: one of them is in effect at a time. `disturbed`: cycles are stopped, another session is opened over the same
-        columns, snapshots are taken in between, jobs and nodes are left out. `often`: see `ChangingClusters`."""
+        columns, snapshots are taken in between, jobs and nodes are left out. `often`, `odd`: see `ChangingClusters`."""
         self.rng = Random(seed)
-        self.world = ChangingClusters(self.rng, calm=not disturbed, often=often)
+        self.world = ChangingClusters(self.rng, calm=not disturbed, often=often, odd=odd)
         self.policies = list(policies)
         self.policy, self.registry = self.policies[0], REGISTRY
         self.disturbed = disturbed
@@ -107,7 +106,7 @@ class History:
         self.opened = 0
 
     def run(self, steps: int) -> None:
-        with few_rows_are_copied(), patch.object(cluster_module, "FORGET_AT", 5):  # label sets get new numbers often
+        with few_rows_are_copied(), patch.object(identities, "FORGET_AT", 5):  # label sets get new numbers often
             for step in range(steps):
                 for _ in range(self.rng.choice((0, 1, 1, 2, 3))):
                     self.world.change()
@@ -210,6 +209,12 @@ def test_a_kept_session_of_any_plugins_decides_as_a_new_one(seed: int, parts: tu
 def test_a_change_of_what_a_session_was_opened_with_is_seen(change: str) -> None:
     for seed in range(5):
         History(seed, [POLICIES["reading"]], disturbed=False, often=change).run(25)
+
+
+@pytest.mark.parametrize("odd", ODD_SHAPES)
+def test_rules_that_follow_pods_know_every_pod(odd: str) -> None:
+    for seed in range(6):
+        History(seed, [POLICIES["fifo-skip"]], disturbed=False, odd=odd).run(25)
 
 
 @given(st.integers(0, 2**32), st.sampled_from(("fifo-skip", "sjf", "orders", "evictions", "volcano", "labels")))

@@ -26,10 +26,14 @@ from navarch.model.spec import (
     LabelSelector,
     NamespaceSpec,
     NodeSpec,
+    PodAffinity,
+    PodTerm,
     PriorityClassSpec,
     QueueSpec,
     QuotaSpec,
+    Requirement,
     Shape,
+    SpreadConstraint,
     Taint,
     TaskSpec,
     Toleration,
@@ -48,12 +52,16 @@ SHAPES = [
     replace(shape(cpu="3"), node_selector=(("zone", "a"),)),
     replace(shape(cpu="1", memory="2Gi"), tolerations=(Toleration("dedicated", "Exists"),)),
 ]
-ODD_SHAPES = [
-    replace(shape(cpu="1"), ports=(HostPort(80),)),
-    replace(shape(cpu="1"), devices=DeviceRequest(fraction=500)),
-    replace(shape(cpu="1"), unsupported=("a feature",)),
-    shape(cpu="1", **{"example.com/odd": 1}),
-]
+_SAME_TIER = LabelSelector((Requirement("tier", "In", ("x",)),))
+ODD_SHAPES = {
+    "ports": replace(shape(cpu="1"), ports=(HostPort(80),)),
+    "anti-affinity": replace(shape(cpu="1"), namespace="ns0", pod_affinity=PodAffinity(anti_required=(PodTerm("zone", _SAME_TIER),))),
+    "affinity": replace(shape(cpu="1"), namespace="ns0", pod_affinity=PodAffinity(required=(PodTerm("zone", _SAME_TIER),))),
+    "spread": replace(shape(cpu="1"), namespace="ns0", spread=(SpreadConstraint(1, "zone", True, _SAME_TIER),)),
+    "shared device": replace(shape(cpu="1"), devices=DeviceRequest(fraction=500)),
+    "unsupported": replace(shape(cpu="1"), unsupported=("a feature",)),
+    "another resource": shape(cpu="1", **{"example.com/odd": 1}),
+}
 """With any of these among its shapes, a cluster has rules that follow pods, shared devices, or a further resource."""
 
 
@@ -65,8 +73,9 @@ RARE = (
 
 
 class ChangingClusters:
-    def __init__(self, rng: Random, *, calm: bool = False, often: str = "") -> None:
-        """`calm`: almost only pods and jobs change. `often`: the one of `RARE` that is not rare here."""
+    def __init__(self, rng: Random, *, calm: bool = False, often: str = "", odd: str = "") -> None:
+        """`calm`: almost only pods and jobs change. `often`: the one of `RARE` that is not rare here. `odd`: the one of `ODD_SHAPES`
+        that many pods have."""
         self.rng = rng
         self.both = (Cluster(), Cluster())
         self.jobs: dict[str, JobSpec] = {}
@@ -76,7 +85,7 @@ class ChangingClusters:
         self.last: Snapshot | None = None
         self._rare = 0.01 if calm else 0.1
         self._often = often or rng.choice(RARE)
-        self._shapes = [*SHAPES, *rng.sample(ODD_SHAPES, 1 if rng.random() < 0.25 else 0)]
+        self._shapes = [*SHAPES, *[ODD_SHAPES[odd]] * 4] if odd else SHAPES
         """Of the pods of most jobs."""
         for name in "ab":
             self._put_queue(QueueSpec(name, state="Open", weight=1 + (name == "b")))
@@ -167,7 +176,7 @@ class ChangingClusters:
         rng = self.rng
         if rng.random() > self._rare:
             return rng.choice(self._shapes)
-        return rng.choice((*ODD_SHAPES, shape(cpu=f"{self.count}m"), shape(cpu=f"{self.count}m")))
+        return rng.choice((*ODD_SHAPES.values(), shape(cpu=f"{self.count}m"), shape(cpu=f"{self.count}m")))
 
     def _end_job(self) -> None:
         if not self.jobs:
@@ -304,7 +313,7 @@ class ChangingClusters:
         if self.rng.random() < 0.6:
             node = self.rng.choice(("", "n0", "n5"))
             status = TaskStatus.RUNNING if node else TaskStatus.PENDING
-            self._put(TaskSpec(uid, "ns", uid, self.rng.choice(ODD_SHAPES), node=node, status=status))
+            self._put(TaskSpec(uid, "ns", uid, self.rng.choice(list(ODD_SHAPES.values())), node=node, status=status))
 
     def put_new_shape(self) -> None:
         """A shape that was never there, in a row that another shape may have had."""
