@@ -60,7 +60,7 @@ class EvictingAction(KaiAction, ABC):
             held_up = lost.hold_up(job)
             if not held_up and (not chunk or self._broken_up(job)):
                 continue
-            if not self.may_start(job, lost.waiting(job) or () if held_up else chunk):
+            if not self.may_start(job, lost.weighing(job) or () if held_up else chunk):
                 continue
             failures = failed.setdefault(self.table(job), FailedJobs(session))
             if uses_signatures and failures.is_no_easier(job):

@@ -53,6 +53,8 @@ class ChunkPlacement:
     """Why it failed, outside of a search: one failure for each set of nodes."""
     within: NodeSet | None = None
     """The same nodes as a set, if the caller has it."""
+    found_any: bool = False
+    """Whether it put a task on a node, also if that was rolled back."""
     _start: int = 0
 
     def place(self, job: Job, tree: GangTree | None = None) -> bool:
@@ -196,6 +198,7 @@ class ChunkPlacement:
 
     def _put(self, task: int, row: int, groups: tuple[str, ...], *, promised: bool) -> None:
         session, statement = self.session, self.statement
+        self.found_any = True
         job, kind = session.job_of(task), session.class_of(task)
         assert job is not None
         if self.evicted is not None and task in self.evicted and session.status[task] == TaskStatus.RELEASING:

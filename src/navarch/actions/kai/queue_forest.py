@@ -302,7 +302,7 @@ class QueueForest:
         key = (id(head), head.version)
         if leaf.weights is None or leaf.weights[0] != key:
             weigh = self._ranking.weigh_held if self.victims else self._ranking.weigh_waiting
-            listed = self._lost.waiting(head) if self._lost is not None else None
+            listed = self._lost.weighing(head) if self._lost is not None else None
             leaf.weights = (key, weigh(self.tasks_of(head) if listed is None else listed))
         return leaf.weights[1]
 

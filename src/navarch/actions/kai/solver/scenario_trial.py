@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from navarch.actions.kai.lost_tasks import LostTasks
+from navarch.actions.kai.lost_tasks import LostList, LostTasks
 from navarch.actions.kai.placing import ChunkPlacement
 from navarch.actions.kai.queue_forest import QueueForest
 from navarch.actions.kai.solver.victim_queue import Batch, Victims
@@ -51,6 +51,8 @@ class ScenarioTrial:
     """Pending jobs that are not part of the scenario. Under a `compat` they take part in the order."""
     _placed: set[int] = field(default_factory=set)
     """Jobs that the last scenario placed something of."""
+    _rolled_back: set[int] = field(default_factory=set)
+    """Jobs that it found places for some of, and too few."""
     played: int = 0
     """How many scenarios were tried."""
 
@@ -105,6 +107,7 @@ class ScenarioTrial:
         forest = QueueForest(session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted))
         hopeless: set[int] = set()
         self._placed.clear()
+        self._rolled_back.clear()
         kinds = self._kinds(concerned.values())
         waits = True
         while left:
@@ -121,6 +124,8 @@ class ScenarioTrial:
             placed = placement.place(whole_job(each), each.tree)
             if placed:
                 self._placed.add(each.row)
+            elif placement.found_any:
+                self._rolled_back.add(each.row)
             if each.row == job.row:
                 if not placed:
                     return False
@@ -131,12 +136,12 @@ class ScenarioTrial:
 
     def _note_lost(self, victims: Victims, lost: set[int], evicted: set[int]) -> None:
         """Note the jobs that were asked for their next tasks and found no place for them."""
-        lists: dict[int, tuple[Job, list[int]]] = {}
+        lists: dict[int, LostList] = {}
         for batch in victims:
             job = whole_job(batch.job)
             chunk = next_to_place(self.session, job.tree, evicted) if job.row not in lists else []
             if chunk and job.row not in self._placed and not lost.isdisjoint(chunk):
-                lists[job.row] = job, list(chunk)
+                lists[job.row] = LostList(job, list(chunk), weighs_whole=job.row not in self._rolled_back)
         self.session.shared(LostTasks).propose(list(lists.values()))
 
     def _kinds(self, jobs: Iterable[Job]) -> set[int]:
