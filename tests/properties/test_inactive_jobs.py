@@ -72,7 +72,7 @@ def rise(world: CoreCluster) -> None:
     if world.come:
         world.come = False
         for job in {bind.job for bind in world.full().binds} & inactive:
-            if "QueueLimit" in world.codes[job]:
+            if {"QueueLimit", "QueueOverDeserved"}.intersection(world.codes[job]):
                 world.scheduling_queue.activate(job)
 
 

@@ -47,8 +47,9 @@ def _removed(manifest: Object, remove: Sequence[str]) -> bool:
     return f"{kind}/{full_name(manifest)}" in remove or f"{kind}/{manifest['metadata']['name']}" in remove
 
 
-def started(objects: Sequence[Object], job: str, policy: Any, cycles: int, now: float | None = None) -> bool | None:
-    """At least minMember pods of the job, and one at least, are bound at the end. None: the plan shows no such job."""
+def started(objects: Sequence[Object], job: str, policy: Any, cycles: int, now: float | None = None, goal: int = 0) -> bool | None:
+    """At least minMember pods of the job, and one at least, are bound at the end. None: the plan shows no such job. `goal`: so many
+    instead of minMember."""
     decided = navarch.plan(copy.deepcopy(list(objects)), policy, cycles, now=now).to_dict()["cycles"]
     bound = {
         full_name(each)
@@ -64,7 +65,7 @@ def started(objects: Sequence[Object], job: str, policy: Any, cycles: int, now: 
     mine = _job_of(decided[-1]["jobs"], job)
     if mine is None:
         return None
-    return sum(belongs(pod, mine["job"]) for pod in bound) >= max(1, int(mine["minMember"]))
+    return sum(belongs(pod, mine["job"]) for pod in bound) >= (goal or max(1, int(mine["minMember"])))
 
 
 def _job_of(jobs: Sequence[Object], job: str) -> Object | None:
@@ -105,9 +106,13 @@ def alone(objects: Sequence[Object], job: str, *, makers: bool) -> list[Object]:
 
 def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any, now: float | None = None) -> list[str]:
     """What the explanation claims and `navarch.plan` does not confirm."""
-    job, found = answer["job"], []
+    job, pods = answer["job"], answer["pods"]
+    found: list[str] = []
+    held = sum(pods.get(each, 0) for each in ("Binding", "Bound", "Running"))
+    grows = answer["state"] == "running" and pods.get("Pending", 0) > 0
+    goal = held + 1 if grows else 0
     for change in answer["changes"]:
-        did = started(applied(objects, change), job, policy, change["cycles"], now) or False
+        did = started(applied(objects, change), job, policy, change["cycles"], now, goal) or False
         if did != change["starts"]:
             found.append(f"change {change['text']!r} in {change['cycles']} cycles: said {change['starts']}, is {did}")
     blockers = answer["blockers"]["jobs"]
@@ -115,30 +120,38 @@ def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any
         found += [
             f"does not start without its blockers {blockers} ({owners=})"
             for owners in (True, False)
-            if not started(without(objects, blockers, owners=owners), job, policy, 1, now)
+            if not started(without(objects, blockers, owners=owners), job, policy, 1, now, goal)
         ]
         if answer["blockers"]["minimal"]:
             found += [
                 f"blocker {back} of {blockers} is not needed"
                 for back in blockers
                 for owners in (True, False)
-                if started(without(objects, [each for each in blockers if each != back], owners=owners), job, policy, 1, now)
+                if started(without(objects, [each for each in blockers if each != back], owners=owners), job, policy, 1, now, goal)
             ]
     if answer["state"] == "impossible":
         found += [
             f"is said to be impossible and starts on the empty cluster ({makers=})"
             for makers in (True, False)
-            if started(alone(objects, job, makers=makers), job, policy, 3, now)
+            if started(alone(objects, job, makers=makers), job, policy, 3, now, goal)
         ]
     if not answer["cause"] or not answer["cause"]["code"] or not answer["cause"]["message"]:
         found.append(f"has no cause: {answer['cause']}")
     helped = any(change["starts"] for change in answer["changes"]) or blockers
-    if answer["state"] == "pending" and not helped and answer["complete"]:
-        found.append("is pending, complete, and nothing starts it")
-    if answer["state"] == "pending" and answer["cause"]["code"] != "Starts" and started(objects, job, policy, 1, now):
+    waits = answer["state"] == "pending" or grows
+    alone_in_vain = any("without any other job either" in note for note in answer["notes"])
+    if waits and not helped and not alone_in_vain and answer["complete"]:
+        found.append("waits, is complete, and nothing starts it")
+    if alone_in_vain:
+        found += [
+            f"is said not to grow and does on the empty cluster ({makers=})"
+            for makers in (True, False)
+            if started(alone(objects, job, makers=makers), job, policy, 3, now, goal)
+        ]
+    if waits and answer["cause"]["code"] != "Starts" and started(objects, job, policy, 1, now, goal):
         found.append(f"starts in the next cycle, and the cause is {answer['cause']['code']}")
     order = answer["order"]
-    if answer["state"] in ("pending", "impossible") and order["place"] is not None:
+    if (waits or answer["state"] == "impossible") and order["place"] is not None:
         if not 1 <= order["place"] <= order["of"] or not order["place"] <= order["overall"] <= order["overallOf"]:
             found.append(f"stands at an impossible place: {order}")
     return found

@@ -46,7 +46,9 @@ class Backfill(Action):
         task = session.class_of(row)
         refusal = session.pre_predicate(task)
         if refusal is not None:
-            job.fit_errors[row] = FitErrors(len(session.nodes), message=refusal.message, codes=(refusal.code,))
+            job.fit_errors[row] = FitErrors(
+                len(session.nodes), message=refusal.message, codes=(refusal.code,), undone_by=refusal.undone_by
+            )
             return
         view = session.view(task)
         group = view.feasible()

@@ -82,7 +82,9 @@ class PlacementAttempt:
             return False
         refusal = session.pre_predicate(task)
         if refusal is not None:
-            self._refuse_next(FitErrors(len(session.nodes), message=refusal.message, codes=(refusal.code,)))
+            self._refuse_next(
+                FitErrors(len(session.nodes), message=refusal.message, codes=(refusal.code,), undone_by=refusal.undone_by)
+            )
             job.refuse(refusal)
             self._is_lost = not can_still_start(job, self._part)
             return False

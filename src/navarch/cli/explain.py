@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.explanation.explain import Reading, explain_read, reading
-from navarch.explanation.names import NotFound, near
+from navarch.explanation.names import NotFound, is_kind, names_in, near
 from navarch.explanation.node_report import explain_node
 from navarch.explanation.queues import explain_queue
 from navarch.explanation.recorded import explain_recorded
@@ -51,14 +51,17 @@ Examples:
   navarch explain queue/research -f examples/two-queues.yaml
   navarch explain bert --record cycle-000042.json.gz    # in a recorded cycle
 """
+_REPORTS = ("queue", "node")
+"""Kinds that have no namespace."""
 Answer = Explanation | QueueExplanation | NodeExplanation
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("name", metavar="[NAMESPACE/]JOB|pod/NAME|queue/NAME|node/NAME")
+@click.argument("words", nargs=-1, required=True, metavar="[NAMESPACE/]JOB|pod/NAME|queue/NAME|node/NAME")
 @click.option("-f", "--filename", "paths", multiple=True, metavar="FILE|DIR|-", help="Manifests instead of a cluster; may repeat.")
 @click.option("--cluster", is_flag=True, help="With -f: the objects of the cluster as well.")
 @click.option("--record", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A recorded cycle instead.")
+@click.option("-n", "--namespace", help="Namespace of the job.  [that of the name, or of the only such job]")
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to look at; else as kubectl finds it.")
 @click.option("--context", help="Context of the kubeconfig.")
 @click.option(
@@ -78,10 +81,11 @@ Answer = Explanation | QueueExplanation | NodeExplanation
 @node_pool_options
 @plugin_dirs_option
 def explain(
-    name: str,
+    words: tuple[str, ...],
     paths: tuple[str, ...],
     cluster: bool,
     record: Path | None,
+    namespace: str | None,
     kubeconfig: Path | None,
     context: str | None,
     policy: str | None,
@@ -109,6 +113,7 @@ def explain(
     if record is not None and (paths or cluster):
         raise click.UsageError("--record stands alone: a recorded cycle has all its objects in it")
     check_node_pool(node_pool_label_key, partition_label_value)
+    name = _in_namespace(_one_name(words), namespace)
     try:
         loads = metrics_file(metrics) if metrics else None
     except ObjectError as error:
@@ -148,7 +153,7 @@ def explain(
                         ask_extenders,
                     )
                 gc.freeze()  # what was read stays: a collection during the search would look at all of it
-                if kind in ("queue", "node") and rest:
+                if kind in _REPORTS and rest:
                     found = _of_queue(heap, rest) if kind == "queue" else _of_node(heap, rest)
                     found.notes += heap.rules.not_asked
                 else:
@@ -179,18 +184,41 @@ def explain(
     _print(found, output)
 
 
+def _one_name(words: Sequence[str]) -> str:
+    """`queue/research`, also where it was given as two words."""
+    if len(words) == 2 and (words[0] in _REPORTS or is_kind(words[0])):
+        return "/".join(words)
+    if len(words) > 1:
+        raise click.UsageError(f"one job is explained at a time, found {', '.join(words)}")
+    return words[0]
+
+
+def _in_namespace(name: str, namespace: str | None) -> str:
+    """The name with a namespace that was given beside it, as kubectl takes it. Queues and nodes have none."""
+    *kind, plain = name.split("/")
+    if not namespace or kind[:1] in ([each] for each in _REPORTS):
+        return name
+    if kind and not is_kind(kind[0]) and kind[-1] != namespace:
+        raise click.UsageError(f"{name} is in namespace {kind[-1]}, not in {namespace}")
+    return "/".join([*(each for each in kind if is_kind(each)), namespace, plain])
+
+
 def _of_queue(heap: Reading, name: str) -> QueueExplanation:
     known = sorted(heap.run.cluster.queues)
     if name not in known:
         raise NotFound(f"there is no queue {name!r} among {len(known)} queues", near(name, known))
-    return explain_queue(heap.run, name)
+    found = explain_queue(heap.run, name)
+    found.names = names_in(heap.run.cluster, (each.job for each in found.waiting))
+    return found
 
 
 def _of_node(heap: Reading, name: str) -> NodeExplanation:
     known = sorted(heap.run.cluster.nodes.rows.of)
     if name not in known:
         raise NotFound(f"there is no node {name!r} among {len(known)} nodes", near(name, known))
-    return explain_node(heap.run, name)
+    found = explain_node(heap.run, name)
+    found.names = names_in(heap.run.cluster, (job for each in found.waiting for job in each.jobs))
+    return found
 
 
 def _print(found: Answer, output: str) -> None:

@@ -98,4 +98,7 @@ def jobs(
         found = await reading(client, endpoint, tell)
         return Shown(rows(found, endpoint), others(found, endpoint))
 
-    show(options, Listing(read, form, gone))
+    def where(endpoint: Endpoint) -> str:
+        return "" if all_namespaces else f" in namespace {namespace or endpoint.namespace}"
+
+    show(options, Listing(read, form, gone, "job", where))

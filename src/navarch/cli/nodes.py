@@ -41,4 +41,4 @@ def nodes(options: ClusterOptions) -> None:
     async def read(client: Client, _: Endpoint, tell: Tell) -> Shown:
         return Shown(await read_nodes(client, options, tell))
 
-    show(options, Listing(read, form, gone))
+    show(options, Listing(read, form, gone, "node"))

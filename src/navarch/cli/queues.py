@@ -43,4 +43,4 @@ def queues(options: ClusterOptions) -> None:
     async def read(client: Client, endpoint: Endpoint, tell: Tell) -> Shown:
         return Shown((await reading(client, endpoint, tell)).queues)
 
-    show(options, Listing(read, form, gone))
+    show(options, Listing(read, form, gone, "queue"))

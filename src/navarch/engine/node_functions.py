@@ -77,14 +77,16 @@ class Refusal(Struct, frozen=True):
 
 
 class Rejection(Struct, frozen=True):
-    """A task that every node refuses, independent of the pods there. `error`: the attempt failed with an error."""
+    """A task that every node refuses, independent of the pods there. `error`: the attempt failed with an error.
+    `undone_by`: the events that undo it; empty: those of the filter."""
 
     message: str
     unresolvable: bool = True
     error: bool = False
+    undone_by: tuple[Event, ...] = ()
 
     def as_reason(self, undone_by: tuple[Event, ...]) -> Reason:
-        return Reason("SchedulerError" if self.error else "Unschedulable", self.message, undone_by=undone_by)
+        return Reason("SchedulerError" if self.error else "Unschedulable", self.message, undone_by=self.undone_by or undone_by)
 
 
 class NodeFilter(ABC):

@@ -180,4 +180,8 @@ def next_step(reason: Reason) -> str:
         return "wait until running jobs end, or request less"
     if Event.NODE_CHANGED in reason.undone_by or Event.NODE_ADDED in reason.undone_by:
         return "change its node selector, affinity or tolerations, or add such nodes"
+    if Event.VOLUME_CHANGED in reason.undone_by:
+        return "look at its volume claims (kubectl get pvc), or correct their names in the pods"
+    if Event.CLAIM_CHANGED in reason.undone_by:
+        return "look at its claims on devices (kubectl get resourceclaims), or correct their names in the pods"
     return "wait" if Event.TIME_PASSED in reason.undone_by else ""

@@ -160,6 +160,7 @@ def explain_read(
         shared=shared,
         key=key,
         left_out=read.run.inventory.mistakes,
+        goal=census.subject(key).tally().goal,
     )
     found = Search(census, key, limited, reached).explain()
     tell_start(found, question, seconds - (perf_counter() - started), beside)

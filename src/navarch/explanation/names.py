@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from navarch.explanation.subject import Census
 from navarch.ingest.groups import is_shadow, shown_key
+from navarch.model.cluster import Cluster
 from navarch.object_types import ReadOnlyManifest
 from navarch.views.job_names import job_name
 
@@ -21,6 +22,9 @@ _KINDS = frozenset(
 """Words that may stand before the name of a job, as kubectl has them before names."""
 
 
+_POD = ("pod", "pods", "po")
+
+
 class NotFound(LookupError):
     """Nothing has this name; `near` lists names that are spelt alike."""
 
@@ -29,10 +33,15 @@ class NotFound(LookupError):
         super().__init__(f"{sentence}; did you mean {' or '.join(self.near)}?" if near else sentence)
 
 
+def is_kind(word: str) -> bool:
+    """Whether a word before a name says its kind, and not its namespace."""
+    return word.lower() in _POD or word.lower() in _KINDS
+
+
 def job_key(census: Census, wanted: str) -> str:
     """The key of the job that `[namespace/]name`, `pod/[namespace/]name` or `job/[namespace/]name` means."""
     kind, _, rest = wanted.partition("/")
-    if rest and kind.lower() in ("pod", "pods", "po"):
+    if rest and kind.lower() in _POD:
         return _of_pod(census, rest)
     plain = wanted.rpartition("/")[2]
     for keys in ([key for key in census.keys if plain in key], census.keys):  # the first are a few, and mostly it is among them
@@ -45,19 +54,31 @@ def job_key(census: Census, wanted: str) -> str:
     except NotFound:
         for workload in census.workloads_named(rest if rest and kind.lower() in _KINDS else wanted):
             raise NotFound(_without_pods(workload)) from None
+        if foreign := _of_another_scheduler(census, wanted):
+            raise NotFound(foreign) from None
         shown = sorted({shown_key(key) for key in census.keys})
         raise NotFound(f"there is no job {wanted!r} among {len(shown)} jobs", near(wanted, shown)) from None
 
 
 def workload_names(census: Census, jobs: Iterable[str]) -> dict[str, str]:
     """The workload that people created for each of these jobs, where it has another name and no other of the jobs has the same."""
-    found: dict[str, str] = {}
-    for job in jobs:
-        unit = census.units.get(job)
-        if unit is None or not unit.keys[0]:
-            continue
-        row = census.run.cluster.jobs.rows.of.get(unit.keys[0])
-        name = job_name(unit.keys[0], census.run.cluster.jobs.specs[row] if row is not None else None, unit.tasks[0].labels)
+    units = {job: unit for job in jobs if (unit := census.units.get(job)) is not None and unit.keys[0]}
+    return names_of_keys(census.run.cluster, {job: unit.keys[0] for job, unit in units.items()})
+
+
+def names_in(cluster: Cluster, jobs: Iterable[str]) -> dict[str, str]:
+    """The same where the jobs were not counted."""
+    wanted = set(jobs)
+    return names_of_keys(cluster, {shown: key for key in cluster.jobs.rows.of if (shown := shown_key(key)) in wanted})
+
+
+def names_of_keys(cluster: Cluster, keys: Mapping[str, str]) -> dict[str, str]:
+    """`keys`: job as it is shown -> its key."""
+    table, found = cluster.jobs, dict[str, str]()
+    for job, key in keys.items():
+        row = table.rows.of.get(key)
+        first = next((cluster.tasks.specs[task] for task in table.tasks[row]), None) if row is not None else None
+        name = job_name(key, table.specs[row] if row is not None else None, first.labels if first is not None else {})
         found[job] = f"{name.namespace}/{name.name}"
     count = Counter(found.values())
     return {job: name for job, name in sorted(found.items()) if name != job and count[name] == 1}
@@ -81,6 +102,25 @@ def _without_pods(workload: ReadOnlyManifest) -> str:
         if spec.get(field) == 0:
             return f"{kind} {of}/{name} has no pods: its {field} is 0"
     return f"{kind} {of}/{name} has no pods yet"
+
+
+def _of_another_scheduler(census: Census, wanted: str) -> str:
+    """What to say of a name that a pod or its owner has, where that pod waits for another scheduler; empty: there is none."""
+    kind, _, rest = wanted.partition("/")
+    names = {wanted, *([rest] if rest and is_kind(kind) else [])}
+    served = census.run.rules.settings.scheduler_names
+    for pod in census.input.of_kind("Pod"):
+        metadata, spec = pod["metadata"], pod.get("spec") or {}
+        scheduler = str(spec.get("schedulerName") or "default-scheduler")
+        if spec.get("nodeName") or served is None or scheduler in served:
+            continue
+        owners = [str(each.get("name")) for each in metadata.get("ownerReferences") or ()]
+        own = {str(metadata["name"]), *owners, *(each.rpartition("-")[0] for each in owners)}
+        namespace = metadata.get("namespace") or "default"
+        if names & (own | {f"{namespace}/{each}" for each in own}):
+            told = f"pod {namespace}/{metadata['name']} waits for the scheduler {scheduler}, which is none of ours"
+            return f"{told}; `--scheduler-name {scheduler}` explains it as if it were"
+    return ""
 
 
 def _plain(key: str) -> str:
@@ -126,6 +166,8 @@ def _of_pod(census: Census, wanted: str) -> str:
     tasks = [task for task in census.run.inventory.tasks.values() if wanted in (task.name, task.key)]
     if len({task.namespace for task in tasks}) > 1:
         raise NotFound(f"pod {wanted!r} is in several namespaces", sorted(f"pod/{task.key}" for task in tasks))
+    if not tasks and (foreign := _of_another_scheduler(census, wanted)):
+        raise NotFound(foreign)
     if not tasks:
         known = sorted(task.key for task in census.run.inventory.tasks.values())
         raise NotFound(f"there is no pod {wanted!r} among {len(known)} pods", [f"pod/{each}" for each in near(wanted, known)])

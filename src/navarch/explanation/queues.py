@@ -10,6 +10,7 @@ from navarch.engine.close import queue_figures
 from navarch.engine.policy import Policy
 from navarch.engine.reasons import dominant
 from navarch.engine.record import CycleRecord, QueueFigures
+from navarch.explanation.cause import NOT_REACHED
 from navarch.explanation.nodes import opened
 from navarch.explanation.result import Loan, QueueExplanation, ShareStep, WaitingJob
 from navarch.explanation.trials import Run, tally_of
@@ -17,6 +18,7 @@ from navarch.ingest.groups import shown_key
 from navarch.model.cluster import Cluster
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.model.spec import QueueSpec, Requests
+from navarch.views.queues import with_below
 
 Amounts = Mapping[str, float]
 _LEAST = 0.5
@@ -45,7 +47,7 @@ def queue_explained(cluster: Cluster, record: CycleRecord, name: str, policy: Po
     waiting = [each for each in record.jobs if each.queue == name and each.pods.get("Pending") and not tally_of(each).started]
     for each in sorted(waiting, key=lambda job: (place.get(job.job, len(place)), job.job)):
         reason = dominant(each.reasons)
-        found.waiting.append(WaitingJob(shown_key(each.job), each.pods["Pending"], reason.code if reason else "NotReached"))
+        found.waiting.append(WaitingJob(shown_key(each.job), each.pods["Pending"], reason.code if reason else NOT_REACHED.code))
     return found
 
 
@@ -84,6 +86,10 @@ def _steps(
     else:
         steps.append(ShareStep("no plugin of the policy divides the cluster among queues, so it is owed nothing", {}))
     steps.append(_step("it holds", _without_pods(own.allocated)))
+    if not own.with_below and any(each.parent == spec.name and each.name != spec.name for each in cluster.queues.values()):
+        together = with_below(cluster.queues, figures, "allocated")[spec.name]
+        steps.append(_step("with the queues below it, it holds", _without_pods(together)))
+        steps.append(ShareStep("the policy divides no tree of queues: its share and its bounds count for its own jobs alone", {}))
     return steps
 
 

@@ -102,7 +102,8 @@ def explain_recorded(
     def without(objects: Sequence[Mapping[str, Any]], remove: Sequence[str], at_end: bool) -> RecordedCycle | None:
         return None if objects else RecordedCycle(recording, rules, frozenset(names[each] for each in remove))
 
-    limited = Trials(given, rules, lambda _: key, trials, seconds, progress=progress, run_of=without, most_cycles=1)
+    goal = census.subject(key).tally().goal
+    limited = Trials(given, rules, lambda _: key, trials, seconds, progress=progress, run_of=without, most_cycles=1, goal=goal)
     found = Search(census, key, limited).explain()
     tell_start(found, StartTimeQuestion(run, key, past, {}, min(trials, RUNS), seed), seconds - (perf_counter() - started))
     found.notes += rules.not_asked

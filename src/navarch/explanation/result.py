@@ -9,6 +9,10 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 Object = dict[str, Any]
+NOTHING_STARTS_IT = "anything that starts it"
+"""What is not established where all was tried and nothing helped."""
+HELD = ("Binding", "Bound", "Running")
+"""Statuses of pods that hold a node and keep it."""
 
 
 class _Part(Struct, rename="camel"):
@@ -173,6 +177,8 @@ class QueueExplanation(_Part):
     lends: list[Loan] = field(default_factory=list)
     waiting: list[WaitingJob] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    """As of an `Explanation`."""
 
     def to_dict(self) -> dict[str, Any]:
         found: dict[str, Any] = msgspec.to_builtins(self)
@@ -200,6 +206,8 @@ class NodeExplanation(_Part):
     useless: dict[str, str] = field(default_factory=dict)
     waiting: list[WaitingShape] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    """As of an `Explanation`."""
 
     def to_dict(self) -> dict[str, Any]:
         found: dict[str, Any] = msgspec.to_builtins(self)
@@ -212,6 +220,8 @@ class Explanation(_Part):
     job: str
     state: str
     cause: Cause
+    pods: dict[str, int] = field(default_factory=dict)
+    """How many pods it has, by status. A job that runs and has pending pods grows: "starts" then means that one more of them does."""
     nodes: NodesAnswer = field(default_factory=NodesAnswer)
     order: OrderAnswer = field(default_factory=OrderAnswer)
     blockers: BlockersAnswer = field(default_factory=BlockersAnswer)
@@ -229,6 +239,15 @@ class Explanation(_Part):
     notes: list[str] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
     """Job of this explanation -> the workload that people created, where that has another name."""
+
+    @property
+    def grows(self) -> bool:
+        return self.state == "running" and self.pods.get("Pending", 0) > 0
+
+    @property
+    def held(self) -> int:
+        """Pods that hold a node."""
+        return sum(self.pods.get(each, 0) for each in HELD)
 
     def known(self, job: str) -> str:
         """The name by which people know a job."""

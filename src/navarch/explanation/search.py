@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import islice
 
-from navarch.engine.reasons import Reason, dominant
+from navarch.explanation import cause
 from navarch.explanation.blockers import BlockingSet, blocking_set
 from navarch.explanation.changes import admin, user
 from navarch.explanation.changes.attempts import Changes
@@ -15,10 +15,12 @@ from navarch.explanation.changes.cluster_edits import lifted, with_weight
 from navarch.explanation.changes.job_edits import amounts_of, with_amount
 from navarch.explanation.changes.moves import moves_for
 from navarch.explanation.likely_blockers import likely_blockers
+from navarch.explanation.names import workload_names
 from navarch.explanation.nodes import feasible_nodes, nodes_answer, opened
 from navarch.explanation.order import order_of
 from navarch.explanation.placements import placement_of
 from navarch.explanation.result import (
+    NOTHING_STARTS_IT,
     BlockersAnswer,
     Cause,
     Change,
@@ -30,15 +32,15 @@ from navarch.explanation.result import (
     Price,
 )
 from navarch.explanation.subject import Census, Object, Subject, Unit
-from navarch.explanation.trials import Outcome, PodTally, Run, Spent, Trials
+from navarch.explanation.trials import Outcome, Run, Spent, Trials
 from navarch.explanation.victims import may_take
 from navarch.ingest.groups import shown_key
 from navarch.model.resources import format_amount
-from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
+from navarch.model.status import IS_ALLOCATED, IS_TERMINAL
+from navarch.views.pods import count_by_status
 
 FIRST_ANSWERS = ("whether the dominant cause is the only one", "whether it starts alone", "nodes by clause")
 """The parts of the search that come first: with them cause, order and nodes are answered."""
-NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
 
 class Search:
@@ -50,26 +52,25 @@ class Search:
         self.census, self.key, self.trials = census, key, trials
         self.subject: Subject = census.subject(key)
         self.answer = Explanation(self.subject.name, "pending", Cause("", ""))
-        self._tally = self._at_first()
+        self._tally = self.subject.tally()
+        self._grows = trials.goal > 0
+        """The job has started, and the question is what starts one more of its pods."""
+        self._never = False
         self._other_units: list[Unit] | None = None
         self._running_units: list[Unit] | None = None
         self._guessed: list[BlockingSet] | None = None
         """At most one; None: nothing was guessed yet."""
 
-    def _at_first(self) -> PodTally:
-        tasks, spec = self.subject.tasks, self.subject.spec
-        return PodTally(
-            spec.min_member if spec else 0,
-            sum(bool(IS_ALLOCATED[task.status]) for task in tasks),
-            sum(task.status == TaskStatus.SUCCEEDED for task in tasks),
-            sum(task.status == TaskStatus.PENDING for task in tasks),
-        )
-
     def explain(self) -> Explanation:
         answer, tasks = self.answer, self.subject.tasks
-        if tasks and all(IS_TERMINAL[task.status] for task in tasks):
+        answer.pods = count_by_status(tasks)
+        if not tasks:
+            answer.cause = cause.EMPTY
+            return answer
+        if all(IS_TERMINAL[task.status] for task in tasks):
             answer.state = "gone"
-            answer.cause = Cause("Finished", f"its {len(tasks)} pods have finished", only=None)
+            succeeded = self._tally.finished
+            answer.cause = cause.finished(succeeded, len(tasks) - succeeded)
             return answer
         base = self.trials.run(keep=True)
         assert base is not None
@@ -79,14 +80,12 @@ class Search:
         answer.evictions = self._evictions(base)
         if self._tally.started:
             answer.state = "running"
-            if not self._tally.pending:
-                where = sorted({task.node for task in tasks if task.node})
-                more = f" and {len(where) - _FEW} more" if len(where) > _FEW else ""
-                answer.cause = Cause("Running", f"its pods run on {', '.join(where[:_FEW])}{more}", {"pods": self._tally.bound})
             placed = [task for task in sorted(tasks, key=lambda task: task.key) if task.node and IS_ALLOCATED[task.status]]
             found = (placement_of(self.trials, task) for task in placed[:_FEW])
             answer.placements = [each for each in found if each is not None]
-            return answer
+            if not self._grows:
+                answer.cause = cause.runs(sorted({task.node for task in tasks if task.node}))
+                return answer
         self._order()
         self.changes = Changes(self.trials, self.subject, base)
         self._blocking: list[Unit] = []
@@ -108,35 +107,29 @@ class Search:
                 self._reached(self, name)
         answer.changes = _sorted(self.changes.found)
         answer.complete = not answer.not_established
-        if answer.complete and answer.state == "pending" and not self._blocking and not any(each.starts for each in answer.changes):
-            if not (answer.blockers.minimal and base.cycles == 1):
-                answer.complete = False
-                answer.not_established.append("anything that starts it")
+        starts_anyway = base.cycles == 1 and answer.blockers.minimal
+        helped = self._blocking or starts_anyway or any(each.starts for each in answer.changes)
+        if answer.complete and not self._never and not helped:
+            answer.complete = False
+            answer.not_established.append(NOTHING_STARTS_IT)
         return answer
 
     # 1: cause
 
     def _cause(self, base: Outcome) -> Cause:
+        record = base.records[0]
         if base.cycles == 1:
-            where = sorted({bind.node for bind in base.records[0].binds if bind.job == base.key})
-            return Cause("Starts", f"it starts in the next cycle, on {', '.join(where[:5]) or 'its nodes'}", only=True)
-        decision = base.decision
-        reason = dominant(decision.reasons) if decision is not None else None
-        if reason is None:
-            reason = NOT_REACHED
-            waits = [each for each in base.records[0].nominations if each.job == base.key]
-            if waits:
-                reason = Reason("Promised", f"node {waits[0].node} is promised to it: it starts when pods that are leaving are gone")
-        return Cause(reason.code, reason.message, dict(sorted(reason.figures.items())))
+            return cause.starts(sorted({bind.node for bind in record.binds if bind.job == base.key}), grows=self._grows)
+        return cause.refused(record, base.decision, base.key)
 
     def _only(self) -> None:
-        cause = self.answer.cause
-        if cause.only is not None:
+        told = self.answer.cause
+        if told.only is not None:
             return
         for text, objects, remove in self._lifts():
             outcome = self.trials.run(objects, remove)
             if outcome is not None and outcome.sure:
-                cause.only, cause.proof = outcome.starts, text
+                told.only, told.proof = outcome.starts, text
                 if outcome.starts:
                     return
 
@@ -241,13 +234,17 @@ class Search:
             outcome = self.trials.run((), remove)
             if outcome is None or not outcome.sure or outcome.starts:
                 return
-        self.answer.state = "impossible"
+        self._never = True
+        if self._grows:
+            self.answer.notes.append("no more of its pods start without any other job either (proved)")
+        else:
+            self.answer.state = "impossible"
 
     def _makers(self) -> list[str]:
         return self.census.makers_beside(self.subject)
 
     def _blockers(self) -> None:
-        if self.answer.state == "impossible":
+        if self._never:
             return
         if not self.trials.left:
             raise Spent
@@ -258,10 +255,10 @@ class Search:
         if found is None:
             return
         self._blocking = found.units
-        cause = self.answer.cause
-        if cause.only is None and cause.code in _ROOM_CODES and running and found.units:
-            cause.only = all(unit.holds_nodes for unit in found.units)
-            cause.proof = "the blocking jobs taken away" if cause.only else "all running jobs taken away"
+        told = self.answer.cause
+        if told.only is None and told.code in _ROOM_CODES and running and found.units:
+            told.only = all(unit.holds_nodes for unit in found.units)
+            told.proof = "the blocking jobs taken away" if told.only else "all running jobs taken away"
         self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal, self._may_take(found.units))
         if not found.minimal:
             self.answer.not_established.append("whether each blocking job is needed")
@@ -327,15 +324,19 @@ class Search:
         changes, base = self.changes, self.base
         if base.cycles is not None:
             gone = sorted(base.evicted - {self.subject.name})
-            text = f"nothing: it starts by itself{f', after {_listed(gone)} went' if gone else ''}"
+            known = workload_names(self.census, gone)
+            what = "more of its pods start by themselves" if self._grows else "it starts by itself"
+            text = f"nothing: {what}{f', after {_listed([known.get(each, each) for each in gone])} went' if gone else ''}"
             changes.found.append(Change("user", "wait", text, [], [], True, base.cycles, Price(evicts=gone)))
             if base.cycles == 1:
                 return
+        user.missing_group(changes)
         user.drop_clauses(changes, self._found_clauses)
-        user.relax_topology(changes)
-        user.other_queues(changes, self.trials.input.of_kind("Queue"))
-        user.higher_priority(changes, self.trials.input.of_kind("PriorityClass"))
-        user.smaller_gang(changes)
+        if not self._grows:  # what follows belongs to the whole job, which runs
+            user.relax_topology(changes)
+            user.other_queues(changes, self.trials.input.of_kind("Queue"))
+            user.higher_priority(changes, self.trials.input.of_kind("PriorityClass"))
+            user.smaller_gang(changes)
         user.smaller_pods(changes)
 
     # 6: the administrator
@@ -360,7 +361,7 @@ class Search:
         admin.more_weight(changes)
         admin.more_nodes(changes)
         self._defragment()
-        admin.end_blockers(changes, self._blocking)
+        admin.end_blockers(changes, self._blocking, workload_names(self.census, [unit.name for unit in self._blocking]))
 
 
 _MOST_MOVES = 3

@@ -13,9 +13,10 @@ from typing import Any
 
 from navarch.apis.core.objects import identity
 from navarch.explanation.documents import Input, copied, reference
-from navarch.explanation.trials import Run
+from navarch.explanation.trials import PodTally, Run
 from navarch.ingest.groups import is_shadow, shown_key
 from navarch.model.spec import JobSpec, TaskSpec
+from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.object_types import ReadOnlyManifest
 from navarch.offline.manifests import Document
 from navarch.offline.workload_pods import EXPANDED, expand, kind_of
@@ -67,6 +68,15 @@ class Subject:
     @property
     def name(self) -> str:
         return shown_key(self.key)
+
+    def tally(self) -> PodTally:
+        """Its pods as they are."""
+        return PodTally(
+            self.spec.min_member if self.spec else 0,
+            sum(bool(IS_ALLOCATED[task.status]) for task in self.tasks),
+            sum(task.status == TaskStatus.SUCCEEDED for task in self.tasks),
+            sum(task.status == TaskStatus.PENDING for task in self.tasks),
+        )
 
     def edited(self, edit: Edit) -> list[Object]:
         """Its pods, or the workloads that would make them, after an edit of each. Empty: the edit changes nothing."""

@@ -2,7 +2,8 @@
 
 A trial takes the way of `navarch plan`: the same code reads the objects, and the same number of cycles is decided. A job has
 started when pods of it, at least as many as its minMember, are bound or run at the end of a cycle. Where finished pods, or a
-minMember of 0, make that a matter of reading, `sure` is False and the explanation claims nothing.
+minMember of 0, make that a matter of reading, `sure` is False and the explanation claims nothing. Of a job that has started and has
+pods that wait, a trial asks whether one more of them is bound (`goal`).
 
 Trials and time are limited. When either is used up, `Spent` ends the search, and what was established until then remains. A trial that
 takes a third of the time that is left is given up before its next attempt to place or evict, so that other questions get an answer.
@@ -22,6 +23,7 @@ from navarch.apis.errors import ObjectError
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.session import CycleStopped
 from navarch.explanation.documents import Input
+from navarch.explanation.result import HELD
 from navarch.ingest.groups import shown_key
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
@@ -35,7 +37,6 @@ MOST_CYCLES = 3
 """Cycles of a trial at most: one evicts, the next binds, and one more for what follows from that."""
 _SHARE = 1 / 3
 """Of the time that is left, a trial may take so much."""
-_HELD = ("Binding", "Bound", "Running")
 
 
 class Found(Protocol):
@@ -91,16 +92,23 @@ class PodTally:
         return self.bound >= max(1, self.min_member)
 
     @property
-    def may_count(self) -> bool:
-        """Whether some reading of "at least minMember pods are bound" holds."""
-        return self.bound + self.finished >= self.min_member
+    def goal(self) -> int:
+        """How many pods have to be bound before one that waits now has started with its job; 0: the minimum of the job."""
+        return self.bound + 1 if self.started and self.pending else 0
+
+    def reaches(self, goal: int) -> bool:
+        return self.bound >= goal if goal else self.started
+
+    def may_reach(self, goal: int) -> bool:
+        """Whether some reading of "at least minMember pods are bound" holds. How many are bound is no matter of reading."""
+        return self.reaches(goal) if goal else self.bound + self.finished >= max(1, self.min_member)
 
 
 def tally_of(decision: JobDecision | None) -> PodTally:
     if decision is None:
         return PodTally()
     pods = decision.pods
-    bound = sum(pods.get(each, 0) for each in _HELD)
+    bound = sum(pods.get(each, 0) for each in HELD)
     return PodTally(decision.min_member, bound, pods.get("Succeeded", 0), pods.get("Pending", 0))
 
 
@@ -153,10 +161,12 @@ class Trials:
         shared: SharedRuns | None = None,
         key: str = "",
         left_out: Iterable[ObjectError] = (),
+        goal: int = 0,
     ) -> None:
         """`follow` finds the job in a changed input. `progress` is told the trials that were run, and the most there may be. `run_of`
         makes the cycles of a changed input; by default as `navarch plan` does, or from a reading that is `shared`. `left_out`:
-        mistakes in objects that the input is read without; any other mistake makes a change invalid."""
+        mistakes in objects that the input is read without; any other mistake makes a change invalid. `goal`: how many pods of the job
+        have to be bound; 0: its minimum."""
         self._shared, self._key = shared, key
         self.input, self.rules = given, rules
         self._run_of = self._as_plan if run_of is None else run_of
@@ -166,6 +176,7 @@ class Trials:
         self._until = clock() + seconds
         self._progress = progress
         self.used = 0
+        self.goal = goal
         self._known: dict[bytes, Outcome | None] = {}
         self._left_out = {_what(each) for each in left_out}
 
@@ -211,7 +222,8 @@ class Trials:
                     look(run)
                 try:
                     proceed = None if keep else self._in_time()
-                    outcome = outcome_of(run, self._follow(run), min(cycles, self.most_cycles), keep=keep, proceed=proceed)
+                    most = min(cycles, self.most_cycles)
+                    outcome = outcome_of(run, self._follow(run), most, self.goal, keep=keep, proceed=proceed)
                 except CycleStopped:
                     run.close()
                     raise Spent from None
@@ -234,7 +246,9 @@ def _what(mistake: ObjectError) -> tuple[str, str, str, str]:
     return mistake.kind, mistake.name, mistake.path, mistake.found
 
 
-def outcome_of(run: Run, key: str, cycles: int, *, keep: bool = False, proceed: Callable[[], bool] | None = None) -> Outcome:
+def outcome_of(
+    run: Run, key: str, cycles: int, goal: int = 0, *, keep: bool = False, proceed: Callable[[], bool] | None = None
+) -> Outcome:
     """Decide until the job has started, for this many cycles at most. `keep`: with all records."""
     records: list[CycleRecord] = []
     tally, ended = PodTally(), None
@@ -242,14 +256,14 @@ def outcome_of(run: Run, key: str, cycles: int, *, keep: bool = False, proceed: 
         record = run.decide(proceed)
         records.append(record)
         tally = tally_of(next((each for each in record.jobs if each.job == key), None))
-        if tally.started:
+        if tally.reaches(goal):
             ended = number
             break
         if is_settled(run, record):
             break
     return Outcome(
         cycles=ended,
-        sure=ended is not None or (bool(key) and not tally.may_count),
+        sure=ended is not None or (bool(key) and not tally.may_reach(goal)),
         key=key,
         started=started_after(records) if ended is not None else {},
         evicted=evicted_in(records),

@@ -20,6 +20,7 @@ from navarch.views.job_names import job_name
 from navarch.views.prospects import Prospect, StartTime
 
 S = TaskStatus
+NO_PODS = "it has no pods: none were made yet, or it is suspended"
 WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
 """Dialects whose groups carry no phase of a cycle; the engine computes it from their pods."""
 _REFUSED = ("Unschedulable", "SchedulingGated")
@@ -143,7 +144,7 @@ def job_row(
     running = sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING))
     messages = _messages(cluster, row, spec, find_pod, served, running) if counts[S.PENDING] else []
     if not messages and spec is not None and not is_shadow(key) and not sum(counts) and phase in ("Pending", "Inqueue"):
-        messages = ["it has no pods: none were made yet, or it is suspended"]
+        messages = [NO_PODS]
     return JobRow(
         namespace=named.namespace,
         name=named.name,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from navarch.model.cluster import Cluster
+from navarch.model.spec import TaskSpec
 from navarch.model.status import STATUS_NAMES
 from navarch.views.jobs import FindPod, refusal_of
 
@@ -16,6 +19,11 @@ class PodRow:
     node: str
     created: float
     why: str = ""
+
+
+def count_by_status(tasks: Iterable[TaskSpec]) -> dict[str, int]:
+    """How many pods there are of each status, as `jobs[].pods` of `navarch plan` has them."""
+    return {STATUS_NAMES[status]: count for status, count in sorted(Counter(task.status for task in tasks).items())}
 
 
 def pod_rows(cluster: Cluster, job: str, find_pod: FindPod) -> list[PodRow]:

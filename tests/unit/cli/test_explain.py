@@ -31,6 +31,42 @@ def test_text_says_the_cause_first_and_what_would_help() -> None:
     assert "  + 2 more nodes like gpu-1: it starts" in lines
 
 
+def test_the_namespace_may_stand_beside_the_name() -> None:
+    for words in (("sweep", "-n", "research"), ("podgroup/sweep", "-n", "research"), ("research/sweep", "-n", "research")):
+        assert run(*words, "-f", str(SAMPLE)).stdout.splitlines()[0] == "research/sweep pending: Unschedulable"
+    assert run("pod/sweep-0", "-n", "research", "-f", str(SAMPLE)).stdout.startswith("research/sweep pending")
+    assert run("queue", "research", "-f", str(SAMPLE)).stdout == run("queue/research", "-f", str(SAMPLE)).stdout
+    assert run("sweep", "serve", "-f", str(SAMPLE)).exit_code == 2
+    assert run("queue/research", "-n", "other", "-f", str(SAMPLE)).stdout.startswith("queue research")
+    other = run("research/sweep", "-n", "production", "-f", str(SAMPLE))
+    assert (other.exit_code, "research/sweep is in namespace research, not in production" in other.stderr) == (2, True)
+    assert run("sweep", "-n", "production", "-f", str(SAMPLE)).exit_code == 1
+
+
+def test_a_job_that_grows_is_asked_about_its_next_pod(tmp_path: Path) -> None:
+    path = tmp_path / "elastic.yaml"
+    members = [pod(f"a-{number}").in_group("a").cpu(3) for number in range(3)]
+    objects = [node("n").cpu(4), pod_group("a", 1).phase("Running"), members[0].on("n"), *members[1:]]
+    path.write_text(yaml.safe_dump_all(json.loads(json.dumps(objects))))
+    lines = run("a", "-f", str(path)).stdout.splitlines()
+    assert lines[:2] == ["default/a running: ClusterFull", "  1 pod holds a node, 2 more wait"]
+    assert "  + one more node like n: one more of its pods starts" in lines
+
+
+def test_a_node_and_a_queue_have_the_names_that_people_gave(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    template = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "5"}}}]}}
+    job = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "bert", "namespace": "ml", "uid": "7c1f"},
+        "spec": {"schedulerName": "navarch", "minAvailable": 3, "tasks": [{"name": "w", "replicas": 3, "template": template}]},
+    }
+    path.write_text(yaml.safe_dump_all([job, json.loads(json.dumps(node("n").cpu(8)))]))
+    assert "    3 pods of ml/bert (5 cpu each): one fits" in run("node/n", "-f", str(path)).stdout.splitlines()
+    assert "    1. ml/bert: 3 pods, NeverStarts" in run("queue/default", "-f", str(path)).stdout.splitlines()
+
+
 def test_json_and_yaml_are_the_same() -> None:
     found = json.loads(run("sweep", "-f", str(SAMPLE), "-o", "json").stdout)
     other = yaml.safe_load(run("sweep", "-f", str(SAMPLE), "-o", "yaml").stdout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.worlds.explained_judge import complaints
 
 import navarch
 from navarch.explanation.names import NotFound
@@ -42,6 +43,83 @@ def test_a_running_job_says_where() -> None:
 def test_a_finished_job_is_gone() -> None:
     objects = [node("n").cpu(4), pod_group("a", 1), pod("a-0").in_group("a").on("n").phase("Succeeded")]
     assert explained(objects, "a")["state"] == "gone"
+
+
+def test_a_job_that_ended_says_how() -> None:
+    ends = [pod(f"a-{number}").in_group("a").on("n").phase(phase) for number, phase in enumerate(("Succeeded", "Failed", "Succeeded"))]
+    answer = explained([node("n").cpu(4), pod_group("a", 1), *ends, pod("b").on("n").phase("Failed")], "a")
+    assert answer["cause"]["message"] == "2 pods have succeeded, 1 has failed"
+    answer = explained([node("n").cpu(4), pod("b").on("n").phase("Failed")], "b")
+    assert (answer["state"], answer["cause"]["code"], answer["cause"]["message"]) == ("gone", "Failed", "1 pod has failed")
+
+
+def growing(*others: Builder) -> list[Builder]:
+    """An elastic job that runs with one of its three pods."""
+    members = [pod(f"a-{number}").in_group("a").cpu(2) for number in range(3)]
+    members[0].on("n")
+    return [node("n").cpu(4), pod_group("a", 1).phase("Running"), *members, *others]
+
+
+def test_a_job_that_runs_says_why_its_other_pods_wait_and_what_starts_one_of_them() -> None:
+    objects = growing(*gang("b", 1, 2, on="n"))
+    answer = explained(objects, "a")
+    assert (answer["state"], answer["pods"], answer["complete"]) == ("running", {"Pending": 2, "Running": 1}, True)
+    assert answer["cause"]["code"] == "ClusterFull"
+    assert answer["blockers"]["jobs"] == ["default/b"]
+    assert starting(answer, "end") == ["end default/b"]
+    assert starting(answer, "node") == ["one more node like n"]
+    assert complaints(objects, answer, "navarch") == []
+
+
+def test_a_job_that_grows_by_itself_says_so() -> None:
+    answer = explained(growing(), "a")
+    assert (answer["state"], answer["cause"]["message"]) == ("running", "more of its pods start in the next cycle, on n")
+
+
+def test_a_job_that_cannot_grow_even_alone_says_so() -> None:
+    objects = growing(pod("tied").on("n"))
+    objects[0] = node("n").cpu(3)
+    answer = explained(objects, "a")
+    assert (answer["state"], answer["complete"]) == ("running", True)
+    assert "no more of its pods start without any other job either (proved)" in answer["notes"]
+    assert complaints(objects, answer, "navarch") == []
+
+
+def test_a_group_without_pods_has_nothing_to_start() -> None:
+    answer = explained([node("n").cpu(4), pod_group("a", 2)], "a")
+    assert (answer["state"], answer["cause"]["code"], answer["changes"], answer["trials"]) == ("pending", "NoPods", [], 0)
+
+
+def test_a_missing_pod_group_is_made() -> None:
+    objects = [node("n").cpu(4), *(pod(f"a-{number}").in_group("a").cpu(1) for number in range(2))]
+    answer = explained(objects, "a")
+    assert answer["cause"]["code"] == "PodGroupNotFound"
+    assert starting(answer, "podGroup") == ["create the PodGroup default/a with minMember 2"]
+    assert complaints(objects, answer, "navarch") == []
+
+
+def test_a_pod_of_another_scheduler_is_named() -> None:
+    objects = [node("n").cpu(4), pod("mine").cpu(1).scheduler("navarch"), pod("theirs").cpu(1).scheduler("other")]
+    for name in ("theirs", "default/theirs", "pod/theirs"):
+        with pytest.raises(NotFound, match="waits for the scheduler other, which is none of ours"):
+            navarch.explain(objects, name, scheduler_names="navarch")
+    assert explained(objects, "theirs", scheduler_names="other")["cause"]["code"] == "Starts"
+
+
+def test_changed_objects_can_be_applied() -> None:
+    server = {"managedFields": [{"manager": "kubectl"}], "resourceVersion": "7"}
+    wants = dict(pod("a").cpu(4))
+    wants["metadata"] = {**wants["metadata"], **server}
+    answer = explained([node("n").cpu(2), wants], "a")
+    (change,) = (each for each in answer["changes"] if each["kind"] == "resources" and each["starts"])
+    assert not server.keys() & change["objects"][0]["metadata"].keys()
+
+
+def test_a_cordoned_node_is_uncordoned_and_its_taint_is_not_a_second_advice() -> None:
+    cordoned = node("n").cpu(4).cordoned().taint("node.kubernetes.io/unschedulable")
+    answer = explained([cordoned, *gang("a", 1, 2)], "a")
+    assert starting(answer, "uncordon") == ["uncordon n"]
+    assert [each["text"] for each in answer["changes"] if each["kind"] == "taint"] == []
 
 
 def test_an_impossible_job_is_proved_impossible_and_gets_advice() -> None:

@@ -171,9 +171,25 @@ def test_two_policies_are_compared() -> None:
 def test_the_forms_of_a_queue_and_a_node_are_those_of_the_page() -> None:
     run = reading([node("n").cpu(4), queue("a"), pod_group("x", 1).queue("a"), pod("x-0").in_group("x").cpu(8)]).run
     found = explain_queue(run, "a").to_dict()
-    names = "queue state parent share deserved allocated request steps borrows lends waiting notes"
+    names = "queue state parent share deserved allocated request steps borrows lends waiting notes names"
     assert sorted(found) == sorted(names.split())
     assert sorted(found["steps"][0]) == ["amounts", "text"] and sorted(found["waiting"][0]) == ["code", "job", "pods"]
     there = explain_node(run, "n").to_dict()
-    assert sorted(there) == sorted(["node", "ready", "unschedulable", "taints", "pods", "free", "useless", "waiting", "notes"])
+    assert sorted(there) == sorted(
+        ["node", "ready", "unschedulable", "taints", "pods", "free", "useless", "waiting", "notes", "names"]
+    )
     assert sorted(there["waiting"][0]) == ["jobs", "pods", "refused", "requests"]
+
+
+def test_a_queue_above_others_says_what_they_hold_where_the_policy_knows_no_tree() -> None:
+    tree = [queue("above").capability(cpu=2), queue("leaf").parent("above")]
+    running = pod_group("x", 1).queue("leaf").phase("Running"), pod("x-0").in_group("x").cpu(4).on("n")
+    objects = [node("n").cpu(8), *tree, *running]
+    told = [(step["text"], step["amounts"]) for step in explain_queue(reading(objects).run, "above").to_dict()["steps"]]
+    assert told[-3:] == [
+        ("it holds nothing", {}),
+        ("with the queues below it, it holds", {"cpu": "4"}),
+        ("the policy divides no tree of queues: its share and its bounds count for its own jobs alone", {}),
+    ]
+    flat = [step["text"] for step in explain_queue(reading(objects).run, "leaf").to_dict()["steps"]]
+    assert flat[-1] == "it holds"

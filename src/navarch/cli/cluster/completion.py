@@ -66,7 +66,7 @@ class _Completed(click.types.StringParamType):
 
 def add_completions(name: str, command: click.Command) -> None:
     """Let the parameters of a command be completed."""
-    table = {**COMPLETIONS, **({"name": _jobs} if name == "explain" else {})}
+    table = {**COMPLETIONS, **({"words": _jobs} if name == "explain" else {})}
     for parameter in command.params:
         complete = table.get(parameter.name or "")
         if complete is not None and isinstance(parameter.type, click.types.StringParamType):

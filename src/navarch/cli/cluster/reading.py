@@ -16,6 +16,7 @@ from navarch.cli.cluster.show import Tell
 from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.scheduler_names import served
 from navarch.engine.policy import Policy
+from navarch.engine.reasons import NEVER
 from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.kube.client import Client
@@ -151,9 +152,9 @@ def _as_waiting(rows: Sequence[JobRow], page: WaitingPage) -> list[JobRow]:
         if job is None:
             found.append(replace(row, prospect=None))
             continue
-        never = job.reason.message if job.reason is not None and job.reason.code == "NeverStarts" else ""
+        never = job.reason.message if job.reason is not None and job.reason.code == NEVER else ""
         why = row.why if job.reason is None else job.reason.message
-        messages = row.messages if job.reason is None else f"{why}; {job.reason.next}" if job.reason.next else why
+        messages = row.messages if job.reason is None else f"{why.rstrip('.')}; {job.reason.next}" if job.reason.next else why
         found.append(replace(row, prospect=Prospect(job.place, job.of, never), why=why, messages=messages))
     return found
 

@@ -52,12 +52,13 @@ def selected(rows: Sequence[R], options: ClusterOptions) -> list[R]:
     return found
 
 
-def require_names(rows: Sequence[Row], names: Sequence[str]) -> None:
+def require_names(rows: Sequence[Row], names: Sequence[str], noun: str, where: str) -> None:
     """Raises ClickException for a name that no row has, with one that is spelt alike."""
     for name in names:
         if not any(name.lower() in row.titles for row in rows):
             near = get_close_matches(name.rpartition("/")[2], sorted({row.name for row in rows}), n=1)
-            raise click.ClickException(f"there is no {name!r} here" + (f"; did you mean {near[0]!r}?" if near else ""))
+            hint = f"; did you mean {near[0]!r}?" if near else " (-A looks in all)" if where else ""
+            raise click.ClickException(f"there is no {noun} {name!r}{where}{hint}")
 
 
 def in_order(rows: Sequence[R], form: TableForm[R], sort_by: str) -> list[R]:

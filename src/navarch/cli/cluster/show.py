@@ -48,6 +48,10 @@ class Listing:
     form: Callable[[Sequence[Any], float], TableForm[Any]]
     gone: Callable[[Any], Any]
     """The row of an object that was deleted, as --watch prints it last."""
+    noun: str
+    """What one row is."""
+    where: Callable[[Endpoint], str] = lambda _: ""
+    """Where rows were looked for: empty, or such as ` in namespace a`."""
 
 
 def show(options: ClusterOptions, listing: Listing) -> None:
@@ -73,11 +77,12 @@ async def _show(endpoint: Endpoint, options: ClusterOptions, listing: Listing) -
 
     async with Client(endpoint) as client:
         found = await listing.read(client, endpoint, tell)
-        require_names(found.rows, options.names)
+        where = listing.where(endpoint)
+        require_names(found.rows, options.names, listing.noun, where)
         rows = selected(found.rows, options)
         form = listing.form(rows, time.time())
         rows = in_order(rows, form, options.sort_by)
-        table = _print(rows, form, options.output, found.others)
+        table = _print(rows, form, options.output, found.others, f"no {listing.noun}s found{where}")
         before = {row.identity: row for row in rows}
         while options.watch:
             await asyncio.sleep(WATCH_SECONDS)
@@ -86,14 +91,14 @@ async def _show(endpoint: Endpoint, options: ClusterOptions, listing: Listing) -
             changed = [row for key, row in now.items() if key not in before or before[key].to_dict() != row.to_dict()]
             changed += [listing.gone(row) for key, row in before.items() if key not in now]
             if table is None and changed and options.output in ("table", "wide"):
-                table = _print(changed, listing.form(changed, time.time()), options.output, {})
+                table = _print(changed, listing.form(changed, time.time()), options.output, {}, "")
             elif changed:
                 _print_changed(changed, table, options.output, listing.form(changed, time.time()))
             before = now
 
 
-def _print(rows: Sequence[Any], form: TableForm[Any], output: str, others: Mapping[str, int]) -> Layout[Any] | None:
-    """Returns the layout in which rows that change later are printed."""
+def _print(rows: Sequence[Any], form: TableForm[Any], output: str, others: Mapping[str, int], nothing: str) -> Layout[Any] | None:
+    """Returns the layout in which rows that change later are printed. `nothing`: what to say where there are no rows."""
     plain: dict[str, Any] = {"items": [row.to_dict() for row in rows]} if output in ("json", "yaml") else {}
     if others and plain:
         plain["otherSchedulers"] = dict(others)
@@ -106,7 +111,7 @@ def _print(rows: Sequence[Any], form: TableForm[Any], output: str, others: Mappi
     if rows:
         made = print_rows(output_console(), form, rows, wide=output == "wide")
     else:
-        click.echo("nothing found", err=True)
+        click.echo(nothing, err=True)
     if others:
         click.echo(_others_text(others), err=True)
     return made

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 
 from navarch.cli.tables.text import print_line, print_prose
-from navarch.explanation.result import Change, Explanation, NodeExplanation, NodeScores, QueueExplanation
+from navarch.engine.reasons import NEVER
+from navarch.explanation.result import NOTHING_STARTS_IT, Change, Explanation, NodeExplanation, NodeScores, QueueExplanation
 
 _MOST = 8
 """Entries of a list that are shown; `-o json` has all."""
 _CLAUSES = 12
+_ANSWERED = frozenset({"Starts", "Running", "Finished", "Failed", "NoPods"})
+"""Causes that leave no question: the job starts, runs or has ended, or there is nothing to start."""
 _COULD = "nodes that could take a pod"
 
 
@@ -21,28 +24,33 @@ def show_explanation(console: Console, found: Explanation) -> None:
     print_line(console, f"{known or found.job} {found.state}: {cause.code}", "bold")
     if known:
         print_line(console, f"  known to the scheduler as {found.job}")
+    if found.grows:
+        hold = "holds a node" if found.held == 1 else "hold nodes"
+        print_prose(console, f"{_pods(found.held)} {hold}, {found.pods['Pending']} more wait", "  ")
     print_prose(console, cause.message, "  ")
     if found.state == "impossible":
-        print_prose(console, "never: it does not start on the empty cluster either (proved)", "  ")
+        when = "never" if cause.code == NEVER else "not as things are"
+        print_prose(console, f"{when}: it does not start on the empty cluster either (proved)", "  ")
     if cause.proof and cause.only is not None:
-        answer = "starts" if cause.only else "does not start"
-        print_prose(console, f"proved: with {cause.proof} and nothing else changed it {answer}", "  ")
+        print_prose(console, f"proved: with {cause.proof} and nothing else changed {_says(found, cause.only)}", "  ")
     _evictions(console, found)
-    if found.state in ("gone", "running"):
-        _placements(console, found)
-        _end(console, found)
-        return
-    if cause.code == "Starts":
-        _end(console, found)
-        return
-    _place(console, found)
-    if found.state != "impossible":
-        _start(console, found)
-    _nodes(console, found)
-    _ahead(console, found)
-    _blockers(console, found)
-    _changes(console, found)
+    if cause.code not in _ANSWERED:
+        _place(console, found)
+        if found.state == "pending":
+            _start(console, found)
+        _nodes(console, found)
+        _ahead(console, found)
+        _blockers(console, found)
+        _changes(console, found)
+    _placements(console, found)
     _end(console, found)
+
+
+def _says(found: Explanation, starts: bool) -> str:
+    """What a trial gave. Of a job that runs, trials ask for one more of its pods."""
+    if found.grows:
+        return "one more of its pods starts" if starts else "no more of its pods start"
+    return "it starts" if starts else "it does not start"
 
 
 def _place(console: Console, found: Explanation) -> None:
@@ -51,8 +59,8 @@ def _place(console: Console, found: Explanation) -> None:
         text = f"place: {order.place} of {order.of} in queue {order.queue}, {order.overall} of {order.overall_of} in all queues"
         print_prose(console, text, "  ")
     if order.starts_alone is not None and order.overall_of > 1 and found.state != "impossible":
-        alone = "it starts" if order.starts_alone else "it does not start either"
-        print_prose(console, f"if no other job waited: {alone}", "  ")
+        either = "" if order.starts_alone else " either"
+        print_prose(console, f"if no other job waited: {_says(found, order.starts_alone)}{either}", "  ")
 
 
 def _start(console: Console, found: Explanation) -> None:
@@ -73,7 +81,8 @@ def _nodes(console: Console, found: Explanation) -> None:
     clauses = nodes.clauses[:_CLAUSES]
     if clauses:
         width = max(len("without"), *(len(each.clause) for each in clauses))
-        print_line(console, f"  {'without':<{width}}  {_COULD:>5}  the job starts", "dim")
+        starts = "one more pod starts" if found.grows else "the job starts"
+        print_line(console, f"  {'without':<{width}}  {_COULD:>5}  {starts}", "dim")
         for each in clauses:
             print_line(console, f"  {each.clause:<{width}}  {each.nodes:>{len(_COULD)}}  {'yes' if each.starts else 'no'}")
 
@@ -103,7 +112,8 @@ def _blockers(console: Console, found: Explanation) -> None:
     if not blockers.jobs:
         return
     count = len(blockers.jobs)
-    proof = "without it the job starts" if count == 1 else "without them the job starts"
+    starts = _says(found, True) if found.grows else "the job starts"
+    proof = f"without {'it' if count == 1 else 'them'} {starts}"
     if not blockers.minimal:
         proof += "; some may not be needed"
     elif count > 1:
@@ -132,8 +142,8 @@ def _changes(console: Console, found: Explanation) -> None:
 
 def _effect(found: Explanation, change: Change) -> str:
     if not change.starts:
-        return "it does not start"
-    parts = ["it starts" if change.cycles == 1 else f"it starts after {change.cycles} cycles"]
+        return _says(found, False)
+    parts = [_says(found, True) + ("" if change.cycles == 1 else f" after {change.cycles} cycles")]
     price = change.price
     for word, jobs in (("evicts", price.evicts), ("delays", [each for each in price.delays if each not in price.evicts])):
         if jobs:
@@ -147,7 +157,8 @@ def _end(console: Console, found: Explanation) -> None:
     for note in found.notes:
         print_prose(console, note)
     if found.not_established:
-        print_prose(console, f"not established: {', '.join(found.not_established)} (--trials and --seconds allow more)")
+        more = "" if found.not_established == [NOTHING_STARTS_IT] else " (--trials and --seconds allow more)"
+        print_prose(console, f"not established: {', '.join(found.not_established)}{more}")
     runs = "trial run" if found.trials == 1 else "trial runs"
     print_line(console, f"{found.trials} {runs} of the scheduler in {found.seconds:.1f} s", "dim")
 
@@ -195,7 +206,7 @@ def show_queue(console: Console, found: QueueExplanation) -> None:
     else:
         print_prose(console, "waiting after the next cycle, in order:", "  ")
     for number, job in enumerate(found.waiting[:_CLAUSES], start=1):
-        print_line(console, f"    {number}. {job.job}: {_pods(job.pods)}, {job.code}")
+        print_line(console, f"    {number}. {found.names.get(job.job, job.job)}: {_pods(job.pods)}, {job.code}")
     if len(found.waiting) > _CLAUSES:
         print_line(console, f"    ... and {len(found.waiting) - _CLAUSES} more (-o json shows all)")
     for note in found.notes:
@@ -225,7 +236,8 @@ def show_node(console: Console, found: NodeExplanation) -> None:
     for each in found.waiting[:_CLAUSES]:
         asked = ", ".join(f"{amount} {_short(name)}" for name, amount in each.requests.items()) or "no requests"
         answer = f"no, {', '.join(each.refused)}" if each.refused else "one fits"
-        print_prose(console, f"{_pods(each.pods)} of {_listed(each.jobs)} ({asked} each): {answer}", "    ")
+        jobs = _listed(found.names.get(job, job) for job in each.jobs)
+        print_prose(console, f"{_pods(each.pods)} of {jobs} ({asked} each): {answer}", "    ")
     if len(found.waiting) > _CLAUSES:
         print_line(console, f"    ... and {len(found.waiting) - _CLAUSES} more kinds of pods (-o json shows all)")
     for note in found.notes:

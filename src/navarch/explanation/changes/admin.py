@@ -8,6 +8,7 @@ from navarch.engine.record import CycleRecord
 from navarch.explanation.changes.attempts import Changes
 from navarch.explanation.changes.clauses import tolerates
 from navarch.explanation.changes.cluster_edits import (
+    CORDONED,
     bounds_text,
     further_node,
     is_kai,
@@ -166,6 +167,8 @@ def more_nodes(changes: Changes) -> None:
     tainted: dict[str, ReadOnlyManifest] = {}
     for node in nodes:
         for taint in (node.get("spec") or {}).get("taints") or ():
+            if node in cordoned and taint.get("key") == CORDONED:
+                continue  # the same as the cordon, and it comes back while that stands
             if not all(any(tolerates(each, taint) for each in (pod.get("spec") or {}).get("tolerations") or ()) for pod in pods):
                 tainted.setdefault(str(taint.get("key")), node)
     for key, node in sorted(tainted.items())[:_MOST_NODES]:
@@ -199,8 +202,8 @@ def _could_take(node: ReadOnlyManifest, pod: ReadOnlyManifest, asked: Mapping[st
     return all(parse_amount(name, amounts.get(name, 0)) >= amount for name, amount in asked.items())
 
 
-def end_blockers(changes: Changes, units: Sequence[Unit]) -> None:
-    """The blocking set, as an order."""
+def end_blockers(changes: Changes, units: Sequence[Unit], known: Mapping[str, str]) -> None:
+    """The blocking set, as an order. `known`: names by which people know jobs."""
     if units:
-        names = ", ".join(unit.name for unit in units)
+        names = ", ".join(known.get(unit.name, unit.name) for unit in units)
         changes.attempt(BY, "end", f"end {names}", [], [each for unit in units for each in unit.references], cycles=1)

@@ -14,6 +14,15 @@ from navarch.explanation.subject import Object, Subject
 from navarch.explanation.trials import MOST_CYCLES, Outcome, Trials, evicted_in, started_after
 from navarch.ingest.groups import shown_key
 
+_BY_SERVER = ("managedFields", "resourceVersion")
+"""Metadata that the API server keeps. `kubectl apply` and `replace` refuse a file that has them of another moment."""
+
+
+def told_object(manifest: Object) -> Object:
+    """A changed object as people may apply it."""
+    metadata = {key: each for key, each in manifest["metadata"].items() if key not in _BY_SERVER}
+    return {**manifest, "metadata": metadata}
+
 
 class Changes:
     """The changes of one explanation, each tried."""
@@ -76,7 +85,7 @@ class Changes:
             by=by,
             kind=kind,
             text=text,
-            objects=list(objects),
+            objects=[told_object(each) for each in objects],
             remove=list(remove),
             starts=outcome.starts,
             cycles=outcome.cycles or cycles,

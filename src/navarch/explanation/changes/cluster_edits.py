@@ -17,6 +17,8 @@ _KAI_UNITS = {"gpu": 1000, "cpu": 1, "memory": 10**6}
 _HOSTNAME = "kubernetes.io/hostname"
 _OF_CONDITIONS = "node.kubernetes.io/"
 """Taints that stand for a condition of the node they are on."""
+CORDONED = "node.kubernetes.io/unschedulable"
+"""The taint that a cordoned node gets."""
 _OF_A_NODE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink", "generation")
 
 
@@ -145,7 +147,7 @@ def uncordoned(node: ReadOnlyManifest) -> Object:
     out["spec"].pop("unschedulable", None)
     taints = out["spec"].get("taints")
     if taints:
-        out["spec"]["taints"] = [each for each in taints if each.get("key") != "node.kubernetes.io/unschedulable"]
+        out["spec"]["taints"] = [each for each in taints if each.get("key") != CORDONED]
     return out
 
 

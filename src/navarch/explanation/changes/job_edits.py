@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from navarch.apis.coscheduling import GROUP_LABELS
+from navarch.apis.kube_batch import GROUP_NAME as KUBE_BATCH_GROUP
+from navarch.apis.volcano.podgroups import GROUP_NAME as VOLCANO_GROUP
 from navarch.explanation.documents import copied
 from navarch.explanation.subject import Object, Subject
 from navarch.ingest.groups import MIN_MEMBER_ANNOTATIONS
@@ -136,6 +139,20 @@ def with_priority(subject: Subject, name: str, value: int) -> list[Object]:
             out.append(changed)
         changed.setdefault("spec", {})["priorityClassName"] = name
     return out
+
+
+def new_group(subject: Subject) -> Object | None:
+    """A group of all its pods, in the API by which they name it; None: it would need more than a minimum (KAI's names a queue)."""
+    metadata = next((each.get("metadata") or {} for each in subject.samples()), {})
+    if any(name in (metadata.get("annotations") or {}) for name in (VOLCANO_GROUP, KUBE_BATCH_GROUP)):
+        version = "scheduling.volcano.sh/v1beta1"
+    elif any(name in (metadata.get("labels") or {}) for name in GROUP_LABELS):
+        version = "scheduling.x-k8s.io/v1alpha1"
+    else:
+        return None
+    namespace, _, name = subject.key.partition("/")
+    own = {"name": name, "namespace": namespace}
+    return {"apiVersion": version, "kind": "PodGroup", "metadata": own, "spec": {"minMember": len(subject.tasks)}}
 
 
 def with_queue(subject: Subject, queue: str, dialect: str) -> list[Object]:

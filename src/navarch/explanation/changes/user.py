@@ -9,6 +9,7 @@ from navarch.explanation.changes.clauses import Clause
 from navarch.explanation.changes.cluster_edits import is_kai
 from navarch.explanation.changes.job_edits import (
     amounts_of,
+    new_group,
     scaled,
     steps_of,
     with_amount,
@@ -18,6 +19,7 @@ from navarch.explanation.changes.job_edits import (
     without_topology,
 )
 from navarch.explanation.subject import Object, Subject
+from navarch.ingest.groups import is_shadow
 from navarch.model.resources import format_amount
 from navarch.object_types import ReadOnlyManifest
 
@@ -26,6 +28,14 @@ _MOST_VALUES = 3
 BY = "user"
 _SYSTEM = "system-"
 """Priority classes of the cluster's own components."""
+
+
+def missing_group(changes: Changes) -> None:
+    """The PodGroup that the pods name, where it does not exist."""
+    subject = changes.subject
+    if subject.spec is None and not is_shadow(subject.key) and (group := new_group(subject)) is not None:
+        text = f"create the PodGroup {subject.name} with minMember {group['spec']['minMember']}"
+        changes.attempt(BY, "podGroup", text, [group])
 
 
 def drop_clauses(changes: Changes, clauses: list[Clause]) -> None:

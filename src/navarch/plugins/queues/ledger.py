@@ -34,6 +34,8 @@ _ALL = slice(None)
 _IS_ALLOCATED = IS_ALLOCATED.astype(np.int64)
 SHARE = "deserved share"
 """What limits a queue whose share is the bound (`over_limit`)."""
+LIMIT, OVER_SHARE = "QueueLimit", "QueueOverDeserved"
+"""Codes of a task that has no room below a bound of its queue, and in what its queue is owed."""
 FREED = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
 
@@ -151,7 +153,8 @@ class QueueLedger:
         if limit_is == SHARE and all(limit[d] >= self.session.total[d] for d in short):
             return self._cluster_full(short, queue, others, asked, pods)
         prefix = f"queue {queue.name} would exceed its {limit_is}"
-        return self.refusal("QueueLimit", prefix, short, queue, others, asked, limit, limit_is, pods)
+        code = OVER_SHARE if limit_is == SHARE else LIMIT
+        return self.refusal(code, prefix, short, queue, others, asked, limit, limit_is, pods)
 
     def _cluster_full(self, short: Sequence[int], queue: Queue, held: Vector, asked: Vector, tried: int) -> Reason:
         """The share of the queue is the whole cluster, so no share stands in the way. `tried`: see `refusal`."""
@@ -203,7 +206,7 @@ class QueueLedger:
             figures[f"{name} {limit_is}"] = limit[dim].item()
         absent = [d for d in short if not self.session.total[d]]
         lacking = [f"insufficient {name}" for name in in_order(short, self.names)]
-        if code == "QueueLimit":
+        if code in (LIMIT, OVER_SHARE):
             amounts = {self.names[d]: (asked[d].item(), held[d].item(), limit[d].item()) for d in short}
             lacking = [f"insufficient {name} ({_of(name, *amounts[name], tried)})" for name in in_order(short, self.names)]
         told = f"; no node offers {', '.join(in_order(absent, self.names))}" if absent else ""

@@ -13,6 +13,7 @@ from navarch.kube.client import Client
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL, STATUS_NAMES
+from navarch.views.pods import count_by_status
 from navarch.views.quantities import numbers
 from navarch.web.api.context import Context
 from navarch.web.api.events_of import events_of
@@ -61,12 +62,13 @@ class JobPage:
         state, key = self._context.state, row[ID]
         record = await self._context.dry_run.record()
         nodes = sorted({task.node for task in tasks if task.node and not IS_TERMINAL[task.status]})
+        pods = count_by_status(tasks)
         now = state.clock()
 
         def explain(snapshot: Snapshot) -> Explanation:
             session = opened(snapshot, state.policy, state.registry, now)
             try:
-                return quick_explanation(session, record, key, nodes, row[CAUSE], row[STATE], row[NUMBER["pending"]])
+                return quick_explanation(session, record, key, nodes, row[CAUSE], row[STATE], pods)
             finally:
                 session.dissolve()
 

@@ -25,6 +25,9 @@ IN_USE = "resourceclaim in use"
 MOST_USERS = 256
 ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 
+_OBJECTS = (Event.CLAIM_CHANGED, Event.POD_CHANGED)
+"""What helps where a claim is not there: no node and no other pod can."""
+
 
 class DynamicResources(NodeFilter):
     name = "DynamicResources"
@@ -62,12 +65,12 @@ class DynamicResources(NodeFilter):
         claims, pod = self.session.shared(Claims), self.session.task(task.task)
         for _, name in task.shape.claims:
             if not name:
-                return Rejection(f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet')
+                return Rejection(f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet', undone_by=_OBJECTS)
             claim = claims.claims.get((task.namespace, name))
             if claim is None:
-                return Rejection(f'resourceclaim.resource.k8s.io "{name}" not found')
+                return Rejection(f'resourceclaim.resource.k8s.io "{name}" not found', undone_by=_OBJECTS)
             if claim.deleting:
-                return Rejection(f'resourceclaim "{name}" is being deleted')
+                return Rejection(f'resourceclaim "{name}" is being deleted', undone_by=_OBJECTS)
             if claim.owner is not None and claim.owner[0] == "Pod" and claim.owner[2] != pod.uid:
                 made_for = f"was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
                 return Rejection(f"ResourceClaim {claim.namespace}/{name} {made_for}")

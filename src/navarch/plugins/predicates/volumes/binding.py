@@ -19,7 +19,7 @@ from navarch.model.objects import storage
 from navarch.model.objects.storage import ClaimSpec
 from navarch.model.resources import BoolArray
 from navarch.plugins.predicates.pods.placed_pods import placed_pods, watch_pods
-from navarch.plugins.predicates.volumes.claims import find_claim, missing, ownership_problem, storage_classes
+from navarch.plugins.predicates.volumes.claims import find_claim, missing, ownership_problem, storage_classes, unusable
 from navarch.plugins.predicates.volumes.search import PromisedVolumes, VolumeMatches, VolumeSearch, chosen_at
 
 CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
@@ -78,20 +78,20 @@ class VolumeBinding(NodeFilter):
             claim = find_claim(self.session.snapshot, task.namespace, name)
             problem = self._problem(task, claim, name, ephemeral)
             if problem or claim is None:
-                return Needs(problem=Rejection(problem))
+                return Needs(problem=unusable(problem))
             if claim.is_bound:
                 needs.bound.append(claim)
                 continue
             storage_class = storage_classes(self.session.snapshot).get(("", claim.storage_class))
             if storage_class is not None and storage_class.binding_mode is None:
                 text = f'VolumeBindingMode not set for StorageClass "{storage_class.name}"'
-                needs.problem = needs.problem or Rejection(text, error=True)
+                needs.problem = needs.problem or unusable(text, error=True)
             elif storage_class is not None and storage_class.binding_mode == storage.WAIT_FOR_CONSUMER and not claim.volume:
                 needs.delayed.append(claim)
             else:
                 immediate = True
         if immediate and needs.problem is None:
-            needs.problem = Rejection("pod has unbound immediate PersistentVolumeClaims")
+            needs.problem = unusable("pod has unbound immediate PersistentVolumeClaims")
         return needs
 
     def _problem(self, task: TaskClass, claim: ClaimSpec | None, name: str, ephemeral: bool) -> str:

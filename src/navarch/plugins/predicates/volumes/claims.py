@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from navarch.engine.node_functions import TaskClass
+from navarch.engine.node_functions import Rejection, TaskClass
+from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.objects import storage
 from navarch.model.objects.storage import ClaimSpec, CSINodeSpec, StorageClassSpec, VolumeSpec
@@ -36,6 +37,11 @@ def versions(snapshot: Snapshot, *kinds: str) -> Hashable:
 
 def find_claim(snapshot: Snapshot, namespace: str, name: str) -> ClaimSpec | None:
     return claims(snapshot).get((namespace, name))
+
+
+def unusable(problem: str, *, error: bool = False) -> Rejection:
+    """What no node can help with: a claim, a volume or a storage class has to change."""
+    return Rejection(problem, error=error, undone_by=(Event.VOLUME_CHANGED,))
 
 
 def missing(name: str) -> str:

@@ -13,7 +13,7 @@ from navarch.engine.session import Session
 from navarch.model.resources import BoolArray
 from navarch.plugins.predicates.pods.placed_pods import watch_pods
 from navarch.plugins.predicates.volumes.attachments import Attachable
-from navarch.plugins.predicates.volumes.claims import find_claim, missing, ownership_problem
+from navarch.plugins.predicates.volumes.claims import find_claim, missing, ownership_problem, unusable
 
 MESSAGE = "node(s) exceed max volume count"
 
@@ -35,7 +35,7 @@ class NodeVolumeLimits(NodeFilter):
         for name, ephemeral in task.shape.volumes.claims if task.shape.volumes else ():
             claim = find_claim(self.session.snapshot, task.namespace, name) if ephemeral else None
             if claim is not None and (problem := ownership_problem(self.session, task, claim)):
-                return Rejection(problem, error=True)
+                return unusable(problem, error=True)
         return None
 
     def _missing(self, task: TaskClass) -> str:

@@ -15,7 +15,7 @@ from navarch.model.resources import BoolArray, IntArray
 from navarch.model.spec import VolumeUse
 from navarch.model.status import ON_NODE
 from navarch.plugins.predicates.pods.placed_pods import placed_pods, watch_pods
-from navarch.plugins.predicates.volumes.claims import find_claim, missing
+from navarch.plugins.predicates.volumes.claims import find_claim, missing, unusable
 
 DISK_TAKEN = "node(s) had no available disk"
 CLAIM_TAKEN = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
@@ -128,7 +128,7 @@ class VolumeRestrictions(NodeFilter):
     def reject(self, task: TaskClass) -> Rejection | None:
         for name in claim_names(task.shape.volumes):
             if find_claim(self.session.snapshot, task.namespace, name) is None:
-                return Rejection(missing(name))
+                return unusable(missing(name))
         return None
 
     def _claim_taken(self, task: TaskClass) -> bool:

@@ -13,7 +13,7 @@ from navarch.model.objects import storage
 from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
 from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
-from navarch.plugins.predicates.volumes.claims import find_claim, missing, storage_classes, versions, volumes
+from navarch.plugins.predicates.volumes.claims import find_claim, missing, storage_classes, unusable, versions, volumes
 
 MESSAGE = "node(s) had no available volume zone"
 GA_LABEL = {
@@ -50,7 +50,7 @@ class VolumeZone(NodeFilter):
 
     def reject(self, task: TaskClass) -> Rejection | None:
         problem, _ = self._look_up(task)
-        return Rejection(problem) if problem else None
+        return unusable(problem) if problem else None
 
     def _look_up(self, task: TaskClass) -> tuple[str, list[tuple[str, frozenset[str]]]]:
         """What is wrong with the claims, or which labels must have which values."""
