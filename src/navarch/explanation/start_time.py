@@ -116,7 +116,8 @@ def tell_start(found: Explanation, question: StartTimeQuestion, seconds: float, 
 def _known_without(found: Explanation, now: float) -> bool:
     """Whether the state of the job says it already."""
     if found.state in ("gone", "running"):
-        found.eta_reason = "it runs" if found.state == "running" else "it has finished"
+        runs = "it runs, and only starts of whole jobs are forecast" if found.grows else "it runs"
+        found.eta_reason = runs if found.state == "running" else "it has finished"
     elif found.state == "impossible":
         found.eta_reason = "it does not start on the empty cluster"
     elif found.cause.code == "Starts":

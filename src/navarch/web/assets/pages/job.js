@@ -24,16 +24,17 @@ function Job({ data }) {
   const { job, explanation } = data;
   const trials = useTrials(job.id);
   const full = trials.explanation ?? explanation;
-  const waits = job.state === "waiting" || full?.state === "pending" || full?.state === "impossible";
+  const grows = full?.state === "running" && job.pending > 0; // it runs, and more of its pods wait
+  const waits = job.state === "waiting" || full?.state === "pending" || full?.state === "impossible" || grows;
   return html`
     <${Summary} data=${data} />
     <div class="panels two even">
       ${full && waits && html`
-        <section class="panel wide"><h2>Why it waits</h2>
+        <section class="panel wide"><h2>${grows ? "Why some of its pods wait" : "Why it waits"}</h2>
           <div class="stack"><${Cause} explanation=${full} /><${TrialsButton} trials=${trials} text="What would help" /></div>
         </section>
         ${trials.explanation && html`
-          <section class="panel wide"><h2>What would start it <span class="note">each change was tried on a copy of the cluster</span>
+          <section class="panel wide"><h2>${grows ? "What would start more of its pods" : "What would start it"} <span class="note">each change was tried on a copy of the cluster</span>
             </h2>
             <${Changes} changes=${full.changes} />
             <${Caveats} explanation=${full} />
@@ -42,13 +43,14 @@ function Job({ data }) {
         <section class="panel"><h2>Nodes</h2><${NodeReasons} nodes=${full.nodes} /></section>
         <section class="panel"><h2>Order</h2><${Ahead} order=${full.order} /></section>`}
       ${full && !waits && html`
-        <section class="panel wide"><h2>${job.pending ? "Why some of its pods wait" : "How it runs"}</h2>
+        <section class="panel wide"><h2>How it runs</h2>
           <div class="stack">
             <${CauseText} cause=${full.cause} />
-            ${full.placements.length > 0 && html`<${Placements} placements=${full.placements} />`}
             ${trials.explanation ? null : html`<${TrialsButton} trials=${trials} text="Why on these nodes" />`}
           </div>
         </section>`}
+      ${full?.placements.length > 0 && html`
+        <section class="panel wide"><h2>Where it runs</h2><${Placements} placements=${full.placements} /></section>`}
       ${full?.evictions?.length > 0 && html`<section class="panel wide"><h2>What the next cycle evicts</h2>
         <${Evictions} evictions=${full.evictions} /></section>`}
       ${!full && html`<section class="panel wide"><${Empty}>Another scheduler decides for this job, so there is no explanation.<//>

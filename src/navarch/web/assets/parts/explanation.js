@@ -7,6 +7,7 @@ import { Table, num } from "./table.js";
 
 export function Cause({ explanation }) {
   const { cause, state, nodes, order } = explanation;
+  const starts = state === "running" ? ["One more of its pods starts", "No more of its pods start"] : ["It starts", "It does not start"];
   return html`
     <div class="stack">
       <${CauseText} cause=${cause} tone=${state === "impossible" ? "bad" : state === "pending" ? "warn" : ""} />
@@ -15,7 +16,7 @@ export function Cause({ explanation }) {
         ${order.queue && html`<dt>Place</dt>
           <dd>${placeText(order)}</dd>`}
         ${order.startsAlone !== null && order.startsAlone !== undefined && html`<dt>Alone</dt>
-          <dd>${order.startsAlone ? "It starts if no other job waits." : "It does not start even if no other job waits."}</dd>`}
+          <dd>${order.startsAlone ? `${starts[0]} if no other job waits.` : `${starts[1]} even if no other job waits.`}</dd>`}
         <${StartTime} explanation=${explanation} />
       </dl>
     </div>`;
