@@ -20,7 +20,9 @@ plugin_dirs_option = click.option(
 def failure_in(plugin_dirs: Sequence[Path], error: Exception) -> str | None:
     """File, line and error of a plugin from these directories that failed; None: the error is not from one of them."""
     folders = [folder.resolve() for folder in plugin_dirs]
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if any(Path(f.filename).is_relative_to(d) for d in folders)]
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if any(Path(f.filename).resolve().is_relative_to(d) for d in folders)
+    ]
     if not frames:
         return None
     last = frames[-1]

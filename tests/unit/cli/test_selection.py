@@ -56,7 +56,7 @@ def options(*names: str, selector: str = "") -> ClusterOptions:
     "name", ["bert", "bert-7c1f", "volcanojob/bert", "VolcanoJob/bert", "job/bert", "job.batch.volcano.sh/bert", "ml/bert"]
 )
 def test_a_job_has_the_names_that_people_type(name: str) -> None:
-    require_names(ROWS, [name])
+    require_names(ROWS, [name], "job", "")
     assert [each.name for each in selected(ROWS, options(name))] == ["bert"]
 
 
@@ -66,8 +66,15 @@ def test_several_names_select_several_rows() -> None:
 
 @pytest.mark.parametrize("name", ["brt", "deployment/brt"])
 def test_a_name_that_no_row_has_is_refused_with_the_nearest(name: str) -> None:
-    with pytest.raises(click.ClickException, match=rf"there is no '{name}' here; did you mean 'bert'\?"):
-        require_names(ROWS, [name])
+    with pytest.raises(click.ClickException, match=rf"there is no job '{name}' in namespace ml; did you mean 'bert'\?"):
+        require_names(ROWS, [name], "job", " in namespace ml")
+
+
+def test_a_name_unlike_all_others_is_refused_with_where_else_to_look() -> None:
+    with pytest.raises(click.ClickException, match=r"there is no job 'xyz' in namespace ml \(-A looks in all\)"):
+        require_names(ROWS, ["xyz"], "job", " in namespace ml")
+    with pytest.raises(click.ClickException, match=r"there is no queue 'xyz'$"):
+        require_names(ROWS, ["xyz"], "queue", "")
 
 
 def test_labels_of_the_group_or_of_a_pod_select_a_job() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import navarch
@@ -24,7 +26,7 @@ def with_devices(each: PodBuilder) -> PodBuilder:
 
 @pytest.mark.parametrize("asks", [0, 1], ids=["best effort", "with a request"])
 @pytest.mark.parametrize(("waiting", "step"), [(with_volume, STORAGE), (with_devices, DEVICES)])
-def test_a_claim_that_is_missing_is_what_the_user_looks_at(waiting: type[PodBuilder], step: str, asks: int) -> None:
+def test_a_claim_that_is_missing_is_what_the_user_looks_at(waiting: Callable[[PodBuilder], PodBuilder], step: str, asks: int) -> None:
     one = waiting(pod("a").cpu(asks) if asks else pod("a"))
     (job,) = navarch.plan([node("n").cpu(4), one]).pending
     (reason,) = job.reasons
