@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.worlds.shared_clusters import GPU, POLICIES, World, policy
 
 import navarch
+from navarch.plugins.queues.amounts import CLOSE
 
 UNITS = {"cpu": 1000, GPU: 1000}
 
@@ -63,7 +64,7 @@ def test_demand_that_no_node_can_meet_changes_nothing_for_others(seed: int) -> N
     assert outcomes[0].binds == outcomes[1].binds
     assert outcomes[0].evictions == outcomes[1].evictions
     for before, after in zip(*(record.queues for record in outcomes)):
-        assert after.deserved == pytest.approx(before.deserved)
+        assert after.deserved == pytest.approx(before.deserved, abs=CLOSE)  # a division ends where less than this is left
 
 
 def serve(size: int, total: int, cycles: int, plugins: tuple[str, ...]) -> Counter[str]:
