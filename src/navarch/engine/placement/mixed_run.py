@@ -1,19 +1,25 @@
 """Nodes for tasks of several classes in a given order, with the answer of placing them one by one.
 
-A run guesses first: each task goes to the node with the highest expected total (`expected_totals`). The guess fixes the figures of the
-used nodes after each placement. So every class is asked once about all of them, in one step. Then the run chooses again by the true
-totals, and returns the nodes up to the first wrong guess, that one put right. After a wrong guess the next runs look ahead: the totals
-of each class's best nodes with one more task are computed before they guess.
+A placement changes one node for all classes. To place tasks one by one, each class would be asked about that node after each of them.
+A run asks each class once:
+
+1. Guess: each task goes to the node with the highest expected total (`expected_totals`).
+2. Ask: the guess tells which tasks are on a node after each placement. Each class is asked about all these nodes together.
+3. Check: the run chooses again by the true totals. The first node that is not the guessed one is still right, because the nodes before
+   it are. The guesses after it are dropped.
+
+The caller places the tasks on the nodes that are sure, and asks for the others in a further run. After a wrong guess the next runs
+look ahead: the totals of each class's best nodes with one more task are computed before they guess.
 
 Only views whose answers depend on the figures of a node can take part (`ClassView.can_mix`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
 from navarch.engine.placement.class_view import ClassView
@@ -23,6 +29,7 @@ from navarch.engine.placement.row_answer_cache import TracedFigures
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 
 Answers = tuple[BoolArray, BoolArray, BoolArray, FloatArray]
+"""As of `ClassView.judge`, for each placement."""
 _AHEAD = 48
 """Nodes of a class whose totals with one more task are computed before a run, at most."""
 _LOOKS = 8
@@ -37,239 +44,267 @@ class MixedRuns:
     def __init__(self) -> None:
         self._expected_totals = ExpectedTotals()
         self._looks = 0
-        """Runs that look ahead, because a guess was wrong."""
+        """How many of the next runs look ahead, because a guess was wrong."""
         self._blind = 0
-        """Runs that guess by moves alone, because nodes came to states that were not seen before."""
+        """How many of the next runs guess by moves alone, because nodes came to states that were not seen before."""
         self._run: _Run | None = None
 
     def choose(self, views: Sequence[ClassView]) -> list[int]:
         """Nodes for tasks of these classes, in order, as far as they are sure. Empty: the first task fits no node now."""
-        self._run = run = _Run(views)
-        if not run.ready:
+        self._run = None
+        classes = _classes_of(views)
+        if classes is None:
             return []
-        self._expected_totals.begin(views[0].session.nodes)
+        run = self._run = _Run(views, classes, self._expected_totals)
         if self._looks:
             self._looks -= 1
-            run.look_ahead(self._expected_totals)
+            run.look_ahead()
         by_states = self._looks > 0 or not self._blind
-        rows = run.guess(self._expected_totals) if by_states else run.guess_by_moves(self._expected_totals)
-        sure = run.check(rows, self._expected_totals) if rows else 0
-        self._blind = _BLIND if by_states and run.hits * _SEEN < len(rows) else max(self._blind - 1, 0)
-        if sure < len(views):
+        guess = run.guess() if by_states else run.guess_by_moves()
+        nodes = run.check(guess) if guess.nodes else []
+        self._blind = _BLIND if by_states and guess.known * _SEEN < len(guess.nodes) else max(self._blind - 1, 0)
+        if len(nodes) < len(views):
             self._looks, self._blind = _LOOKS, 0
-        return rows[:sure]
+        return nodes
 
-    def placed(self, rows: Sequence[int]) -> None:
+    def placed(self, nodes: Sequence[int]) -> None:
         """The tasks of the last run are on these nodes now, and nothing else has changed: its classes know what that means."""
         if self._run is not None:
-            self._run.placed(rows, self._expected_totals)
+            self._run.placed(nodes)
             self._run = None
 
 
 class _Class:
-    """One class in a run."""
+    """A class of tasks in a run."""
 
     def __init__(self, view: ClassView, ranking: NodeRanking) -> None:
+        self.number = view.task.number
         self.view = view
         self.ranking = ranking
-        self.after: FloatArray = np.empty(0)
-        """For each placement, the total of its node afterwards."""
-        self.answers: Answers | None = None
-        """For each placement, what the class says about its node afterwards."""
-        self.sure_until = 0
-        """The first placement that may change the scores of all nodes."""
+        """The totals of all nodes before the run."""
+
+    def ask(self, at: TracedFigures, where: Rows) -> tuple[Answers | None, FloatArray]:
+        """Its answers about nodes in the states `at`, and their totals. None: figures do not determine the answers."""
+        at.added_was_read = False
+        possible, idle, future, score = self.view.judge(at, where)
+        extra = self.ranking.extra
+        totals = np.where(possible & idle & future, score if extra is None else score + extra[where], WORST)
+        return None if at.added_was_read else (possible, idle, future, score), totals
+
+
+def _classes_of(views: Sequence[ClassView]) -> list[_Class] | None:
+    """The classes of a run, each once. None: for one of them no node has room now."""
+    found: dict[int, _Class] = {}
+    for view in views:
+        if view.task.number not in found:
+            ranking = view.ranking()
+            if ranking is None:
+                return None
+            found[view.task.number] = _Class(view, ranking)
+    return list(found.values())
+
+
+class _Guess(Struct):
+    """The lists have one element a placement: a task with the node that was guessed for it."""
+
+    nodes: list[int]
+    """Fewer than there are tasks, if no node was expected to take the next one."""
+    states: list[int] = field(default_factory=list)
+    """The state of the node with the task on it. Empty: the guess is one by moves."""
+    totals: list[FloatArray] = field(default_factory=list)
+    """The totals that the node is expected to have then, by class. Empty as well in a guess by moves."""
+    known: int = 0
+    """Placements after which the state of the node was known."""
 
 
 class _Run:
-    def __init__(self, views: Sequence[ClassView]) -> None:
-        self._classes: dict[int, _Class] = {}
-        self.ready = True
-        for view in views:
-            if view.task.number not in self._classes:
-                ranking = view.ranking()
-                if ranking is None:
-                    self.ready = False
-                    return
-                self._classes[view.task.number] = _Class(view, ranking)
-        self._guessed: list[int] = []
-        """The node of each task, before a wrong one is put right."""
-        self._states: list[int] = []
-        """For each guess, the state of its node with the task on it. Empty: the run guessed by moves."""
-        self._expected: list[FloatArray] = []
-        """For each guess, the totals that its node is expected to have then, by class."""
-        self.hits = 0
-        """Guesses about a node whose state was known."""
-        self._order = [self._classes[view.task.number] for view in views]
-        self._nodes = views[0].session.nodes
-        place = {number: i for i, number in enumerate(self._classes)}
-        self._kind: Rows = np.array([place[view.task.number] for view in views], dtype=np.intp)
-        """For each task, the number of its class within the run."""
-        self._requests: IntArray = np.stack([each.view.task.request for each in self._classes.values()])
-        self._footprints: IntArray = np.stack([each.view.task.footprint for each in self._classes.values()])
+    """Arrays called totals are (classes, nodes) or (classes, placements): the score that a class gives a node, or minus infinity where
+    its task does not fit."""
 
-    def look_ahead(self, expected: ExpectedTotals) -> None:
+    def __init__(self, views: Sequence[ClassView], classes: Sequence[_Class], expected: ExpectedTotals) -> None:
+        self._classes = classes
+        self._numbers = [each.number for each in classes]
+        place = {number: i for i, number in enumerate(self._numbers)}
+        self._class_of: Rows = np.array([place[view.task.number] for view in views], dtype=np.intp)
+        """For each task, the place of its class in `classes`."""
+        self._requests: IntArray = np.stack([each.view.task.request for each in classes])
+        self._footprints: IntArray = np.stack([each.view.task.footprint for each in classes])
+        self._nodes = views[0].session.nodes
+        self._expected = expected
+        expected.begin(self._nodes)
+        self._guess = _Guess([])
+        self._answers: list[Answers] = []
+        """Of each class, about the node of each placement with the task on it."""
+
+    def look_ahead(self) -> None:
         """Compute the totals of the best nodes of each class with a task of the class on them, where no run has shown them."""
-        nodes, numbers = self._nodes, list(self._classes)
-        columns, counts = expected.columns(numbers), Counter(each.view.task.number for each in self._order)
-        unknown: dict[int, tuple[int, _Class]] = {}
-        for number, each in self._classes.items():
-            rows = best_rows(each.ranking.total, min(counts[number], _AHEAD))
-            for before, row in expected.states_of(nodes, rows).items():
-                state = expected.after(before, number, each.view.task.request)
+        expected = self._expected
+        columns, counts = expected.columns(self._numbers), np.bincount(self._class_of).tolist()
+        unknown: dict[int, tuple[int, int]] = {}
+        """State -> a node that comes to it, and the class of the task that brings it there."""
+        for place, each in enumerate(self._classes):
+            best = best_rows(each.ranking.total, min(counts[place], _AHEAD))
+            for before, row in expected.states_of(self._nodes, best).items():
+                state = expected.after(before, each.number, self._requests[place])
                 if state not in unknown and expected.totals(state, columns) is None:
-                    unknown[state] = row, each
+                    unknown[state] = row, place
         if not unknown:
             return
-        where: Rows = np.array([row for row, _ in unknown.values()], dtype=np.intp)
-        amounts = np.array([each.view.task.request for _, each in unknown.values()]).T
-        footprints = np.array([each.view.task.footprint for _, each in unknown.values()]).T
-        extra = {"used": amounts, "requested": amounts, "scoring": footprints}
-        at = self._with_more(where, extra)
-        found = [self._ask(each, at, where)[1] for each in self._classes.values()]
-        expected.keep(list(unknown), columns, np.stack(found))
+        where, coming = (np.array(column, dtype=np.intp) for column in zip(*unknown.values()))
+        at = self._with_more(where, self._requests[coming].T, self._footprints[coming].T)
+        expected.keep(list(unknown), columns, np.stack([each.ask(at, where)[1] for each in self._classes]))
 
-    def guess(self, expected: ExpectedTotals) -> list[int]:
-        """The node of each task, by the states of nodes."""
-        nodes, numbers = self._nodes, list(self._classes)
-        totals, moves = self._totals(), [expected.moves(numbers, number) for number in numbers]
-        columns = expected.columns(numbers)
+    # guessing
+
+    def guess(self) -> _Guess:
+        """By the states of nodes: a state has the totals that an earlier run saw."""
+        expected, nodes, after, expected_totals = self._expected, list[int](), list[int](), list[FloatArray]()
+        totals, moves, columns, known = self._totals(), self._moves(), expected.columns(self._numbers), 0
         states: dict[int, int] = {}
         """Used node -> its state."""
         seen: dict[int, FloatArray | None] = {}
         """State -> its totals, where they are known."""
-        rows: list[int] = []
-        for kind, row in self._best_rows(totals):
-            rows.append(row)
+        for place, row in self._best_nodes(totals):
             state = states.get(row)
             if state is None:
-                state = expected.state_of(nodes, row)
-            states[row] = state = expected.after(state, numbers[kind], self._requests[kind])
-            self._states.append(state)
+                state = expected.state_of(self._nodes, row)
+            states[row] = state = expected.after(state, self._numbers[place], self._requests[place])
             if state not in seen:
                 seen[state] = expected.totals(state, columns)
-            known = seen[state]
-            if known is None:
-                known = self._moved(totals[:, row], moves[kind], expected.left(state))
+            found = seen[state]
+            if found is None:
+                found = self._moved(totals[:, row], moves[place], expected.left(state))
             else:
-                self.hits += 1
-            self._expected.append(known)
-            totals[:, row] = known
-        return rows
+                known += 1
+            nodes.append(row)
+            after.append(state)
+            expected_totals.append(found)
+            totals[:, row] = found
+        return _Guess(nodes, after, expected_totals, known)
 
-    def guess_by_moves(self, expected: ExpectedTotals) -> list[int]:
-        """The node of each task, by how totals moved before."""
-        nodes, numbers = self._nodes, list(self._classes)
-        totals, moves = self._totals(), [expected.moves(numbers, number) for number in numbers]
+    def guess_by_moves(self) -> _Guess:
+        """By how totals moved before with a task of the class."""
+        totals, moves, nodes = self._totals(), self._moves(), list[int]()
         left: dict[int, IntArray] = {}
         """Used node -> what is left of it."""
         most = self._requests.max(axis=0)
-        rows: list[int] = []
-        for kind, row in self._best_rows(totals):
-            rows.append(row)
+        for place, row in self._best_nodes(totals):
+            nodes.append(row)
             free = left.get(row)
             if free is None:
-                free = nodes.allocatable[:, row] - nodes.used[:, row]
-            left[row] = free = free - self._requests[kind]
+                free = self._nodes.allocatable[:, row] - self._nodes.used[:, row]
+            left[row] = free = free - self._requests[place]
             if (free < most).any():
-                totals[:, row] = self._moved(totals[:, row], moves[kind], free)
+                totals[:, row] = self._moved(totals[:, row], moves[place], free)
             else:
-                totals[:, row] += moves[kind]
-        return rows
+                totals[:, row] += moves[place]
+        return _Guess(nodes)
 
     def _totals(self) -> FloatArray:
-        """(classes, nodes)."""
-        return np.stack([each.ranking.total for each in self._classes.values()])
+        """Of all nodes before the run."""
+        return np.stack([each.ranking.total for each in self._classes])
 
-    def _best_rows(self, totals: FloatArray, first: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-        """The class of each task and its best node, until no node takes a task. The caller updates the totals between them."""
-        of_kind = list(totals)
-        for kind in self._kind[first:end].tolist():
-            row = int(of_kind[kind].argmax())
-            if of_kind[kind].item(row) == WORST:
+    def _moves(self) -> list[FloatArray]:
+        """For each class, by how much a task of it is expected to move the totals of its node."""
+        return [self._expected.moves(self._numbers, number) for number in self._numbers]
+
+    def _best_nodes(self, totals: FloatArray, first: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+        """For each task from `first` to `end` the place of its class and its best node, until a task fits nowhere. The caller updates
+        the totals after each of them."""
+        of_class = list(totals)
+        for place in self._class_of[first:end].tolist():
+            row = int(of_class[place].argmax())
+            if of_class[place].item(row) == WORST:
                 return
-            yield kind, row
+            yield place, row
 
     def _moved(self, totals: FloatArray, move: FloatArray, left: IntArray) -> FloatArray:
         """The totals of a node after a task that moves them so, with so much left."""
         return np.where((self._requests <= left).all(axis=1), totals + move, WORST)
 
-    def check(self, rows: list[int], expected: ExpectedTotals) -> int:
-        """How many of the guessed nodes are right. The first wrong one is put right and counts."""
-        self._guessed = rows.copy()
-        where: Rows = np.array(rows, dtype=np.intp)
-        kinds = self._kind[: len(rows)]
-        amounts, footprints = _sums_so_far(where, self._requests[kinds]), _sums_so_far(where, self._footprints[kinds])
-        extra = {"used": amounts, "requested": amounts, "scoring": footprints}
-        at = self._with_more(where, extra)
-        for each in self._classes.values():
-            each.answers, each.after = self._ask(each, at, where)
-            if each.answers is None:
-                return 0
-            lost = np.flatnonzero(each.after == WORST)
-            lost = lost[~each.ranking.may_lose_each(where[lost])]
-            each.sure_until = int(lost[0]) if len(lost) else len(where)
-        after = np.stack([each.after for each in self._classes.values()])
-        sure = 0
-        """Guesses up to this one are right."""
-        if self._states:
-            if self.hits < len(rows):
-                expected.keep(self._states, expected.columns(list(self._classes)), after)
-            as_expected = (after == np.array(self._expected).T).all(axis=0)
-            sure = len(rows) if as_expected.all() else int(as_expected.argmin())
-        at_kind = {number: np.flatnonzero(kinds == kind) for kind, number in enumerate(self._classes)}
-        if sure < len(rows):
-            self._learn(where, at_kind, expected)
-        late = [at[at > self._classes[number].sure_until] for number, at in at_kind.items()]
-        end = min((int(at[0]) for at in late if len(at)), default=len(rows))
-        return end if end <= sure else self._repeat(rows, where, after, sure, end)
+    # asking and checking
 
-    def _repeat(self, rows: list[int], where: Rows, after: FloatArray, first: int, end: int) -> int:
-        """`check` of the guesses from `first` to `end`, by choosing again with the true totals. `after`: (classes, placements)."""
-        totals = self._totals()
-        totals[:, where[:first]] = after[:, :first]  # of several placements on one node the last one stays
-        number = first
-        for _, row in self._best_rows(totals, first, end):
-            if row != rows[number]:
-                rows[number] = row
-                return number + 1
-            totals[:, row] = after[:, number]
-            number += 1
-        return number
+    def check(self, guess: _Guess) -> list[int]:
+        """The nodes that are sure: the guessed ones up to the first wrong one, and the right one in its place."""
+        self._guess = guess
+        where: Rows = np.array(guess.nodes, dtype=np.intp)
+        classes = self._class_of[: len(where)]
+        at = self._with_more(where, _sums_so_far(where, self._requests[classes]), _sums_so_far(where, self._footprints[classes]))
+        after: list[FloatArray] = []
+        for each in self._classes:
+            answers, totals = each.ask(at, where)
+            if answers is None:
+                return []
+            self._answers.append(answers)
+            after.append(totals)
+        true = np.stack(after)
+        right = self._as_expected(guess, true)
+        if right < len(where):
+            self._learn(where, true)
+        end = self._end(where, true)
+        return guess.nodes[:end] if end <= right else self._choose_again(guess.nodes, true, right, end)
 
-    def _learn(self, where: Rows, at_kind: Mapping[int, Rows], expected: ExpectedTotals) -> None:
+    def _as_expected(self, guess: _Guess, true: FloatArray) -> int:
+        """The first placement with other totals than expected. The nodes up to this one are right, its own included."""
+        if not guess.states:
+            return 0
+        if guess.known < len(guess.nodes):
+            self._expected.keep(guess.states, self._expected.columns(self._numbers), true)
+        equal = (true == np.array(guess.totals).T).all(axis=0)
+        return len(equal) if equal.all() else int(equal.argmin())
+
+    def _end(self, where: Rows, true: FloatArray) -> int:
+        """The first placement that the totals do not decide: before it, a node that had an extreme of a score which is normalised took
+        no more tasks of its class, so that all nodes may have other totals now."""
+        end, classes = len(where), self._class_of[: len(where)]
+        for place, each in enumerate(self._classes):
+            full = np.flatnonzero(true[place] == WORST)
+            lost = full[~each.ranking.may_lose_each(where[full])]
+            if len(lost):
+                later = np.flatnonzero(classes[lost[0] + 1 : end] == place)
+                end = int(lost[0] + 1 + later[0]) if len(later) else end
+        return end
+
+    def _choose_again(self, guessed: list[int], true: FloatArray, first: int, end: int) -> list[int]:
+        """The sure nodes up to `end`. Those up to `first` are right."""
+        totals, nodes = self._totals(), guessed[:first]
+        totals[:, nodes] = true[:, :first]  # of several placements on one node the last one stays
+        for number, (_, row) in enumerate(self._best_nodes(totals, first, end), first):
+            nodes.append(row)
+            if row != guessed[number]:
+                break
+            totals[:, row] = true[:, number]
+        return nodes
+
+    def _learn(self, where: Rows, true: FloatArray) -> None:
         """Keep by how much the totals of nodes moved with each placement."""
-        before = _placements_before(where)
-        for number, each in self._classes.items():
+        before, classes = _placements_before(where), self._class_of[: len(where)]
+        placements = {number: np.flatnonzero(classes == place) for place, number in enumerate(self._numbers)}
+        for each, totals in zip(self._classes, true):
             with np.errstate(invalid="ignore"):
-                moved = each.after - np.where(before < 0, each.ranking.total[where], each.after[before])
-            expected.learn(number, moved, at_kind)
+                moved = totals - np.where(before < 0, each.ranking.total[where], totals[before])
+            self._expected.learn(each.number, moved, placements)
 
-    def placed(self, rows: Sequence[int], expected: ExpectedTotals) -> None:
-        last = {row: number for number, row in enumerate(rows)}
-        put_right = self._guessed[: len(rows)] != list(rows)
+    def placed(self, nodes: Sequence[int]) -> None:
+        """The first tasks are on these nodes now: hand the answers about them to the views."""
+        guess = self._guess
+        last = {row: number for number, row in enumerate(nodes)}
+        """Node -> its last placement."""
+        put_right = guess.nodes[: len(nodes)] != list(nodes)
         if put_right:  # no class was asked about this node with the last task on it
-            last.pop(rows[-1])
-        at = np.array(list(last.values()), dtype=np.intp)
-        for each in self._classes.values():
-            assert each.answers is not None
-            possible, idle, future, score = each.answers
-            each.view.adopt(np.array(list(last), dtype=np.intp), possible[at], idle[at], future[at], score[at])
-        if self._states:
-            expected.placed(self._nodes, {row: self._states[number] for row, number in last.items()})
+            last.pop(nodes[-1])
+        rows, at = np.array(list(last), dtype=np.intp), np.array(list(last.values()), dtype=np.intp)
+        for each, (possible, idle, future, score) in zip(self._classes, self._answers):
+            each.view.adopt(rows, possible[at], idle[at], future[at], score[at])
+        if guess.states:
+            self._expected.placed(self._nodes, {row: guess.states[number] for row, number in last.items()})
         if put_right:
-            self._nodes.changed.append(np.array(rows[-1:], dtype=np.intp))
+            self._nodes.changed.append(np.array(nodes[-1:], dtype=np.intp))
 
-    def _with_more(self, where: Rows, extra: dict[str, IntArray]) -> TracedFigures:
-        """Nodes with these amounts added."""
+    def _with_more(self, where: Rows, amounts: IntArray, footprints: IntArray) -> TracedFigures:
+        """Nodes with these amounts (R, n) and footprints (2, n) added."""
+        extra = {"used": amounts, "requested": amounts, "scoring": footprints}
         return TracedFigures(self._nodes, where, extra, np.zeros(len(where), dtype=np.int64))
-
-    def _ask(self, each: _Class, at: TracedFigures, where: Rows) -> tuple[Answers | None, FloatArray]:
-        """What a class says about nodes, and its totals there. None: figures do not determine it."""
-        at.added_was_read = False
-        possible, idle, future, score = each.view.judge(at, where)
-        ranking = each.ranking
-        totals = np.where(possible & idle & future, score if ranking.extra is None else score + ranking.extra[where], WORST)
-        return None if at.added_was_read else (possible, idle, future, score), totals
 
 
 def _sums_so_far(where: Rows, amounts: IntArray) -> IntArray:
