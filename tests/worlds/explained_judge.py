@@ -90,7 +90,19 @@ def without(objects: Sequence[Object], jobs: Sequence[str], *, owners: bool) -> 
         leaves = any(belongs(name, job) or (not is_pod and belongs(job, name)) for job in jobs)
         if each["kind"] not in LEAVING or (owns_pods and not owners) or not leaves:
             out.append(each)
-    return out
+    return without_free_claims(objects, out)
+
+
+def without_free_claims(before: Sequence[Object], after: list[Object]) -> list[Object]:
+    """Without the claims whose pods have all left: a controller takes their devices back."""
+    there = [{full_name(each) for each in objects if each["kind"] == "Pod"} for objects in (before, after)]
+
+    def is_free(claim: Object) -> bool:
+        users = claim.get("status", {}).get("reservedFor", ())
+        names = {f"{full_name(claim).partition('/')[0]}/{user['name']}" for user in users}
+        return bool(names) and names <= there[0] and not names & there[1]
+
+    return [each for each in after if each["kind"] != "ResourceClaim" or not is_free(each)]
 
 
 def alone(objects: Sequence[Object], job: str, *, makers: bool) -> list[Object]:
@@ -101,7 +113,7 @@ def alone(objects: Sequence[Object], job: str, *, makers: bool) -> list[Object]:
         other = each["kind"] in LEAVING and not belongs(name, job) and not belongs(job, name)
         return not other or (each["kind"] != "Pod" and not makers)
 
-    return [each for each in objects if stays(each)]
+    return without_free_claims(objects, [each for each in objects if stays(each)])
 
 
 def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any, now: float | None = None) -> list[str]:

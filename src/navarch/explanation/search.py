@@ -227,7 +227,7 @@ class Search:
             return
         if not self.trials.left:
             raise Spent
-        pods = [each for unit in self._others() for each in unit.pods]
+        pods = [each for unit in self._others() for each in (*unit.pods, *unit.claims)]
         workloads = [each for unit in self._others() for each in unit.workloads]
         makers = sorted({*workloads, *self._makers()})
         for remove in [pods] + ([[*pods, *makers]] if makers else []):

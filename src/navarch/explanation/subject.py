@@ -38,6 +38,8 @@ class Unit:
     owners: list[str] = field(default_factory=list)
     """References of the workloads that own pods of it which are in the input: without those pods they would make new ones."""
     tasks: list[TaskSpec] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
+    """References of the claims that have devices for its pods alone: the devices are free when these pods are gone."""
 
     @property
     def pods(self) -> list[str]:
@@ -46,7 +48,7 @@ class Unit:
 
     @property
     def references(self) -> list[str]:
-        return [*self.pods, *self.workloads]
+        return [*self.pods, *self.workloads, *self.claims]
 
     @property
     def holds_nodes(self) -> bool:
@@ -138,7 +140,18 @@ class Census:
             unit.keys.append(key)
             for task in tasks if to_be_made or self._workloads else ():
                 self._attribute(unit, task, to_be_made.get(task.key))
+        self._attribute_claims()
         self.keys = sorted(run.cluster.jobs.rows.of)
+
+    def _attribute_claims(self) -> None:
+        claims = self.input.of_kind("ResourceClaim")
+        unit_of = {task.key: unit for unit in self.units.values() for task in unit.tasks} if claims else {}
+        for claim in claims:
+            namespace = claim["metadata"].get("namespace") or "default"
+            users = [f"{namespace}/{each.get('name')}" for each in (claim.get("status") or {}).get("reservedFor") or ()]
+            units = {unit.name: unit for user in users if (unit := unit_of.get(user)) is not None}
+            if users and len(units) == 1 and all(user in unit_of for user in users):
+                next(iter(units.values())).claims.append(reference(claim))
 
     def _by_job(self) -> Iterator[tuple[str, list[TaskSpec]]]:
         """Keys of jobs with their tasks, and each task without a job for itself."""

@@ -315,3 +315,53 @@ def test_without_time_the_cause_is_told_and_the_rest_is_listed() -> None:
     found = navarch.explain([node("n").cpu(1), pod("a").cpu(2)], "a", seconds=0)
     assert found.cause.code == "NeverStarts" and not found.complete
     assert "what the user can change" in found.not_established
+
+
+def test_devices_that_a_running_job_holds_are_free_when_it_is_gone() -> None:
+    def claim(name: str, **status: Any) -> dict[str, Any]:
+        request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+        metadata = {"name": name, "namespace": "default"}
+        spec = {"devices": {"requests": [request]}}
+        return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec, "status": status}
+
+    def asking(each: Builder, name: str) -> Builder:
+        each["spec"]["resourceClaims"] = [{"name": "x", "resourceClaimName": name}]
+        return each
+
+    devices = {"results": [{"request": "r", "driver": "d.io", "pool": "n", "device": "d0"}]}
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]
+    allocation = {"devices": devices, "nodeSelector": {"nodeSelectorTerms": terms}}
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    objects: list[Any] = [
+        node("n").cpu(4),
+        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": "s"},
+            "spec": {"nodeName": "n", "driver": "d.io", "pool": pool, "devices": [{"name": "d0"}]},
+        },
+        claim("held", allocation=allocation, reservedFor=[{"resource": "pods", "name": "run", "uid": "run"}]),
+        claim("wanted"),
+        asking(pod("run").uid("run").cpu(1).on("n"), "held"),
+        asking(pod("a").cpu(1), "wanted"),
+    ]
+    answer = explained(objects, "a")
+    assert (answer["state"], answer["blockers"]["jobs"]) == ("pending", ["default/run"])
+    assert starting(answer, "end") == ["end default/run"]
+    assert complaints(objects, answer, "navarch") == []
+
+
+def test_a_topology_is_told_before_what_a_queue_may_not_reclaim() -> None:
+    policy = {
+        "actions": "enqueue, allocate, gangreclaim",
+        "tiers": [{"plugins": [{"name": each} for each in ("gang", "predicates", "capacity", "network-topology-aware")]}],
+    }
+    member = {"type": "Node", "selector": {"exactMatch": {"name": "n"}}}
+    hyper = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": "h"}}
+    group = pod_group("a", 2).phase("Inqueue")
+    group["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    members = [pod(f"a-{number}").in_group("a").cpu(3) for number in range(2)]
+    hypers = [{**hyper, "spec": {"tier": 1, "members": [member]}}]
+    answer = explained([node("n").cpu(4), node("m").cpu(4), *hypers, group, *members], "a", policy=policy)
+    assert answer["cause"]["code"] != "QueueOverDeserved" and "reclaim" not in answer["cause"]["message"]

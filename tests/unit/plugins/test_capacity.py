@@ -94,7 +94,7 @@ def test_a_queue_above_its_due_in_one_resource_may_reclaim_only_where_the_policy
     assert may_reclaim(session, "y") is None, "nothing is said about gpus, and cpu is below its due"
     reason = may_reclaim(session, "x")
     assert (reason is None) is allowed, "4 cpu of 4 are held, memory is far below its due"
-    assert reason is None or reason.code == "QueueOverDeserved"
+    assert reason is None or reason.code == "OverFairShare"
 
 
 @pytest.mark.parametrize(("compat", "taken"), [("strict", 0), ("volcano", 2)])

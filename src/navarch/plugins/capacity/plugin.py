@@ -191,7 +191,7 @@ class Capacity(Plugin):
             if self._below_due(each, task):
                 return None
         text = f"queue {queue.name} would hold more than it deserves: it may not reclaim for the task"
-        return Reason("QueueOverDeserved", text, figures={"queue": queue.name, "share": self.share(number)}, undone_by=FREED)
+        return Reason("OverFairShare", text, figures={"queue": queue.name, "share": self.share(number)}, undone_by=FREED)
 
     def _below_due(self, number: int, task: TaskClass) -> bool:
         """Whether the queue with the task stays within what it deserves: in every resource that the task asks for and the
