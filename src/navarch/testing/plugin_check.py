@@ -12,8 +12,10 @@ equal sessions must decide equally, and so must a session that goes on in a furt
 from __future__ import annotations
 
 import random
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,7 +49,9 @@ def check_plugin(plugin: type[Plugin], arguments: Mapping[str, object] | None = 
     except PluginMistake as mistake:
         return [str(mistake)]
     except (Exception, SystemExit) as error:  # any exception of the plugin is a problem to report
-        return [f"it fails on a small cluster: {type(error).__name__}: {error}"]
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}:{last.lineno}, in {last.name}"
+        return [f"it fails on a small cluster: {type(error).__name__}: {error} ({where})"]
     problems = first[0]
     if first[1] != second[1]:
         problems.append("two sessions over the same cluster give different answers: is there a clock, a set or a random number?")

@@ -202,3 +202,17 @@ def test_a_plugin_that_fails_is_told_by_file_and_line(tmp_path: Path) -> None:
     assert "a plugin failed: " in result.stderr and "hasty.py:7, in job_order: KeyError: 'team'" in result.stderr
     assert "return job.spec.annotations['team']" in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_a_plugin_of_a_relative_directory_is_told_by_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "here").mkdir()
+    source = "from navarch.engine.plugin import Plugin\n\nclass Hasty(Plugin):\n    name = 'hasty'\n\n    def job_order(self, job):\n"
+    (tmp_path / "plugins" / "hasty.py").write_text(f"{source}        return job.spec.annotations['team']\n")
+    conf = {"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}, {"name": "hasty"}]}]}
+    (tmp_path / "hasty.yaml").write_text(yaml.safe_dump(conf))
+    monkeypatch.chdir(tmp_path / "here")
+    words = ["-f", str(SAMPLE.resolve()), "--policy", "../hasty.yaml", "--plugin-dir", "../plugins"]
+    for command in (["plan"], ["explain", "sweep"]):
+        result = CliRunner().invoke(main, [*command, *words])
+        assert "hasty.py:7" in result.output and "Traceback" not in result.output, result.output

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from navarch.cli.plugin.skeleton import NAME, SkeletonExists, write_skeleton
+from navarch.cli.plugin.time_limit import NoAnswer, cpu_limit
 from navarch.engine.plugin import Plugin
 from navarch.engine.registry import RegistrationError
 from navarch.installed import classes_in, plugin_files
@@ -20,6 +21,8 @@ Examples:
   navarch plan -f examples/two-queues.yaml --policy oldest-first.yaml --plugin-dir . --watch
 """
 MISTAKES = 1
+SECONDS = 20.0
+"""CPU time that the check of one plugin may take; most take a tenth of a second."""
 
 
 @click.group(epilog=EXAMPLES)
@@ -76,10 +79,19 @@ def check(directory: Path, output: str) -> None:
 def _problems(path: Path) -> dict[str, list[str]]:
     """Plugin -> its problems. A file that cannot be imported has one problem, under its own name."""
     try:
-        classes = classes_in(path)
-    except RegistrationError as error:
+        with cpu_limit(SECONDS, path):
+            classes = classes_in(path)
+    except (RegistrationError, NoAnswer) as error:
         return {path.name: [str(error)]}
     plugins = [kind for kind in classes if issubclass(kind, Plugin)]
     if not plugins:
         return {path.name: [] if classes else ["defines no subclass of navarch.engine.plugin.Plugin with a name"]}
-    return {kind.name: check_plugin(kind) for kind in plugins}
+    return {kind.name: _checked(kind, path) for kind in plugins}
+
+
+def _checked(kind: type[Plugin], path: Path) -> list[str]:
+    try:
+        with cpu_limit(SECONDS, path):
+            return check_plugin(kind)
+    except NoAnswer as error:
+        return [str(error)]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from navarch.cli.main import main
@@ -70,3 +71,22 @@ def test_check_names_every_mistake(tmp_path: Path) -> None:
 def test_a_directory_without_plugins(tmp_path: Path) -> None:
     code, said = run("check", str(tmp_path))
     assert (code, said) == (1, f"Error: {tmp_path} has no Python file with a plugin\n")
+
+
+@pytest.mark.parametrize("place", ["import", "job_order"])
+def test_a_plugin_that_never_answers_is_named_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    monkeypatch.setattr("navarch.cli.plugin.command.SECONDS", 0.2)
+    loop = "while True:\n{indent}    pass\n"
+    source = "from navarch.engine.plugin import Plugin\n\n"
+    if place == "import":
+        source += loop.format(indent="")
+    else:
+        source += "class Loops(Plugin):\n    name = 'loops'\n\n    def job_order(self, job):\n        " + loop.format(
+            indent="        "
+        )
+    (tmp_path / "loops.py").write_text(source)
+    (tmp_path / "well.py").write_text("from navarch.engine.plugin import Plugin\n\nclass Well(Plugin):\n    name = 'well'\n")
+    result = CliRunner().invoke(main, ["plugin", "check", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "it gives no answer within 0.2 s of CPU time in " in result.stdout and "(loops.py:" in result.stdout
+    assert "well.py: well: ok" in result.stdout
