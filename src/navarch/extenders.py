@@ -42,7 +42,7 @@ class _Breaker:
         self.open_until = 0.0
 
 
-class Extenders:
+class ExtenderClient:
     """`manifest` gives the API object for a place in a body. `clock` is monotonic, in seconds."""
 
     def __init__(self, manifest: Callable[[Manifest], Any], clock: Callable[[], float] = time.monotonic) -> None:
@@ -159,7 +159,7 @@ def tls_context(given: Mapping[str, Any]) -> ssl.SSLContext | None:
 
 
 async def converse(
-    record: CycleRecord, decide: Callable[[list[Exchange]], CycleRecord], extenders: Extenders, most: int = MOST_QUESTIONS
+    record: CycleRecord, decide: Callable[[list[Exchange]], CycleRecord], extenders: ExtenderClient, most: int = MOST_QUESTIONS
 ) -> CycleRecord:
     """Ask until the cycle is decided: `decide` runs it again with these exchanges. The last notices are left to the caller."""
     exchanges: list[Exchange] = []

@@ -15,7 +15,7 @@ from tests.worlds.kube.json_server import saying, serving
 
 from navarch.engine.points.conversation import Exchange, Manifest, Notice, Question, Request, Server
 from navarch.engine.record import CycleRecord
-from navarch.extenders import FAILURES, PAUSE, Extenders, converse, tls_context
+from navarch.extenders import FAILURES, PAUSE, ExtenderClient, converse, tls_context
 
 
 def nothing(place: Manifest) -> Any:
@@ -25,7 +25,7 @@ def nothing(place: Manifest) -> Any:
 async def test_objects_are_put_in_with_what_the_cycle_changed() -> None:
     pod = Manifest("Pod", "ns", "p", (("spec.nodeName", "n1"),), bare=True)
     async with serving(saying({})) as served:
-        extenders = Extenders(nothing)
+        extenders = ExtenderClient(nothing)
         server = Server(served.address, 60.0)
         await extenders.answer(Question(server, (Request("verb", {"list": [pod], "n": 1}),), (Notice(server, Request("told", {})),)))
         await extenders.close()
@@ -42,7 +42,7 @@ async def test_a_server_that_fails_is_left_alone_for_a_while_and_then_asked_agai
         return web.json_response({}, status=500 if broken else 200)
 
     async with serving(answer) as served:
-        extenders = Extenders(nothing, clock=lambda: now[0])
+        extenders = ExtenderClient(nothing, clock=lambda: now[0])
         question = Question(Server(served.address, 60.0), (Request("verb", {}),))
         for _ in range(FAILURES + 3):
             assert (await extenders.answer(question)).answers[0].error
@@ -62,7 +62,7 @@ async def test_one_good_answer_forgives_failures() -> None:
         return web.json_response({}, status=next(answers))
 
     async with serving(answer) as served:
-        extenders = Extenders(nothing)
+        extenders = ExtenderClient(nothing)
         question = Question(Server(served.address, 60.0), (Request("verb", {}),))
         found = [(await extenders.answer(question)).answers[0] for _ in range(2 * FAILURES)]
         await extenders.close()
@@ -78,7 +78,7 @@ async def test_a_cycle_without_end_is_answered_with_errors() -> None:
             failed = exchanges[-1].answers[0].error
             return CycleRecord(warnings=[failed]) if failed else CycleRecord(question=question)
 
-        extenders = Extenders(nothing)
+        extenders = ExtenderClient(nothing)
         record = await converse(CycleRecord(question=question), decide, extenders, most=3)
         await extenders.close()
     assert len(served.requests) == 3 and record.warnings == ["the cycle has more than 3 questions"]
@@ -86,14 +86,14 @@ async def test_a_cycle_without_end_is_answered_with_errors() -> None:
 
 async def test_an_answer_that_is_no_text_is_a_failure() -> None:
     async with serving(saying(b"\xff\xfe")) as served:
-        extenders = Extenders(nothing)
+        extenders = ExtenderClient(nothing)
         exchange = await extenders.answer(Question(Server(served.address, 60.0), (Request("verb", {}),)))
         await extenders.close()
     assert exchange.answers[0].error
 
 
 async def test_certificates_that_are_not_there_are_a_failure() -> None:
-    extenders = Extenders(nothing)
+    extenders = ExtenderClient(nothing)
     server = Server("https://127.0.0.1:1", 60.0, {"caFile": "/nowhere/ca.crt"})
     exchange = await extenders.answer(Question(server, (Request("verb", {}),)))
     await extenders.close()
@@ -112,7 +112,7 @@ async def test_an_extender_over_tls_with_a_client_certificate(tmp_path: Path, in
     if inline:
         settings = {f"{name.removesuffix('File')}Data": base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
     async with serving(saying({}), context) as served:
-        extenders = Extenders(nothing)
+        extenders = ExtenderClient(nothing)
 
         async def asked(tls: dict[str, Any]) -> str:
             exchange = await extenders.answer(Question(Server(served.address, 60.0, tls), (Request("verb", {}),)))

@@ -10,11 +10,11 @@ from tests.worlds.live.cluster import GROUPS, NAMESPACES, World
 from tests.worlds.web import Dashboard, dashboard
 from tests.worlds.web_cluster import gpu_node, gpu_pod, queue
 
-from navarch.kube.auth.access_review import AccessReview, User
+from navarch.kube.auth.access_review import AccessReview, TokenUser
 from navarch.kube.resources import Resource
 
 RIGHTS = {"jane": {"ml"}, "root": {""}, "poor": set[str]()}
-"""User -> namespaces in which pods may be listed; empty name: all."""
+"""TokenUser -> namespaces in which pods may be listed; empty name: all."""
 
 
 class Reviews(AccessReview):
@@ -23,10 +23,10 @@ class Reviews(AccessReview):
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def user(self, token: str) -> User | None:
-        return User(token) if token in RIGHTS else None
+    async def user(self, token: str) -> TokenUser | None:
+        return TokenUser(token) if token in RIGHTS else None
 
-    async def may_list(self, user: User, resource: Resource, namespace: str = "") -> bool:
+    async def may_list(self, user: TokenUser, resource: Resource, namespace: str = "") -> bool:
         self.asked.append(namespace)
         if resource.plural == "nodes":
             return user.name != "poor"

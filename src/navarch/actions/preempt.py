@@ -11,7 +11,7 @@ import numpy as np
 
 from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
-from navarch.actions.preempt_dry_run import DryRun
+from navarch.actions.preempt_dry_run import PreemptDryRun
 from navarch.actions.preemptor_eligibility import may_evict_for, needs_domain
 from navarch.actions.task_heap import take_next
 from navarch.engine.action import Action
@@ -137,7 +137,7 @@ class Preempt(Action):
             candidates = candidates & ~errors.unresolvable
         for group in self._shards(candidates):
             if self.given.flag("enableTopologyAwarePreemption"):
-                attempt = DryRun(session, job, row, statement, self.given)
+                attempt = PreemptDryRun(session, job, row, statement, self.given)
                 if attempt.run(group, lambda node: self._offered(job, row, node, inside=inside)):
                     return True
                 continue

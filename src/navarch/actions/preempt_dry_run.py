@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 
-class DryRun:
+class PreemptDryRun:
     def __init__(self, session: Session, job: Job, row: int, statement: Statement, given: Arguments) -> None:
         self.session = session
         self.job = job

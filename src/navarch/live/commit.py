@@ -26,7 +26,7 @@ from navarch.live.instructions import (
     WriteRefusals,
 )
 from navarch.live.queue import claim_signatures
-from navarch.live.queue.equivalence_classes import equivalence_key, footprint, min_requests, selected_label_keys, signature
+from navarch.live.queue.equivalence_classes import equivalence_key, min_requests, occupied_requests, selected_label_keys, signature
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.spec import JobSpec, TaskSpec
 
@@ -75,7 +75,7 @@ class Commit:
         if placed:
             activated += self._queue.activate_on(Event.POD_CHANGED)
         for task in evicted:
-            activated += self._queue.activate_on(Event.POD_REMOVED, footprint(task.shape))
+            activated += self._queue.activate_on(Event.POD_REMOVED, occupied_requests(task.shape))
         return bool(activated)
 
     def _binds(self, record: CycleRecord, now: float, blocked: set[str]) -> set[str]:

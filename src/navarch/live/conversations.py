@@ -15,7 +15,7 @@ import msgspec
 
 from navarch.engine.points.conversation import Exchange, Manifest
 from navarch.engine.record import CycleRecord
-from navarch.extenders import Extenders, converse
+from navarch.extenders import ExtenderClient, converse
 from navarch.ingest.spec_manifests import manifest_of
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
@@ -38,7 +38,7 @@ class Conversations:
         self._again = again
         self._decided = decided
         self._ended = ended
-        self.extenders = Extenders(self._manifest)
+        self.extenders = ExtenderClient(self._manifest)
         self._task: asyncio.Task[None] | None = None
 
     @property

@@ -51,7 +51,7 @@ from navarch.live.instructions import (
     WriteGroupStatus,
     WriteRefusal,
 )
-from navarch.live.queue.equivalence_classes import footprint
+from navarch.live.queue.equivalence_classes import occupied_requests
 from navarch.live.queue.failed_jobs import FailedJobs, FailedNodes
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.live.unconfirmed_decisions import UnconfirmedDecisions
@@ -288,7 +288,7 @@ class LiveCore:
         if task is not None and task.status == TaskStatus.PENDING:
             self._emit(WriteRefusal(task, "SchedulerError", f"binding to {bind.node} failed: {message}", at_once=True))
             self.queue.add_unschedulable(bind.job, (), 1, now)
-        self.cluster_event(Event.POD_REMOVED, freed=footprint(task.shape) if task is not None else None)
+        self.cluster_event(Event.POD_REMOVED, freed=occupied_requests(task.shape) if task is not None else None)
 
     def bind_overtaken(self, bind: AssumedBind) -> None:
         """The watch was quicker than the answer: it has shown the pod on a node, or gone."""

@@ -55,7 +55,7 @@ from navarch.live.ops.metric_names.systems import followed_metrics
 from navarch.live.ops.metrics import Metrics, counting
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
-from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.recording import CycleRecorder, encoded
 from navarch.live.ops.rule_failures import RuleFailures
 from navarch.live.ops.second_loop import Heartbeat, SecondLoop, run_in
 from navarch.live.ops.state.cycle_log import CycleLog
@@ -148,7 +148,9 @@ class Scheduler:
         self.queue_usage = QueueUsage(lambda: self.cache.cluster.queues)
         self.watchdog = Watchdog(options.cycle_timeout)
         self.dry_run = DryRun(clock) if options.dry_run else None
-        self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
+        self.recorder = (
+            CycleRecorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
+        )
         self.cycles = LeaderCycles(
             self.core,
             self.policy_file,

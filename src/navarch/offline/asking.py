@@ -1,4 +1,4 @@
-"""Extenders are asked for cycles without a cluster: `plan` is a shell that asks, and `explain` one that asks on request."""
+"""ExtenderClient are asked for cycles without a cluster: `plan` is a shell that asks, and `explain` one that asks on request."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def ask_extenders(
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
-    from navarch.extenders import Extenders, converse
+    from navarch.extenders import ExtenderClient, converse
 
     async def ask() -> CycleRecord:
-        extenders = Extenders(manifest)
+        extenders = ExtenderClient(manifest)
         try:
             decided = await converse(record, decide, extenders)
             await extenders.tell(decided.notices)

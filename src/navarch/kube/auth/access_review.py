@@ -24,7 +24,7 @@ MOST_RIGHTS_CACHED: Final = 20_000
 V = TypeVar("V")
 
 
-class User(Struct, frozen=True):
+class TokenUser(Struct, frozen=True):
     """The holder of a token, as the API server names it. `extra`: sorted, so that equal users are equal."""
 
     name: str
@@ -56,7 +56,7 @@ class AccessReview:
 
     def __init__(self, client: Client, clock: Callable[[], float]) -> None:
         self._client = client
-        self._users: _Cache[User | None] = _Cache(clock, MOST_CACHED)
+        self._users: _Cache[TokenUser | None] = _Cache(clock, MOST_CACHED)
         self._rights: _Cache[bool] = _Cache(clock, MOST_RIGHTS_CACHED)
 
     async def may_get(self, token: str, path: str) -> bool:
@@ -64,29 +64,29 @@ class AccessReview:
         user = await self.user(token)
         return user is not None and await self._may(user, ("path", path), {"nonResourceAttributes": {"path": path, "verb": "get"}})
 
-    async def user(self, token: str) -> User | None:
+    async def user(self, token: str) -> TokenUser | None:
         """None: the token is not valid."""
         key = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
         known, found = self._users.get(key)
         return found if known else self._users.put(key, await self._review(token))
 
-    async def may_list(self, user: User, resource: Resource, namespace: str = "") -> bool:
+    async def may_list(self, user: TokenUser, resource: Resource, namespace: str = "") -> bool:
         """Whether the user may list these objects in the namespace; an empty one: in all, or objects without a namespace."""
         attributes = {"group": resource.group, "version": resource.version, "resource": resource.plural, "verb": "list"}
         if namespace:
             attributes["namespace"] = namespace
         return await self._may(user, ("list", resource.group, resource.plural, namespace), {"resourceAttributes": attributes})
 
-    async def _review(self, token: str) -> User | None:
+    async def _review(self, token: str) -> TokenUser | None:
         review: Any = await self._client.create(TOKEN_REVIEWS, _body(TOKEN_REVIEWS, "TokenReview", {"token": token}))
         status = review.get("status") or {}
         if not status.get("authenticated"):
             return None
         user = status.get("user") or {}
         extra = tuple(sorted((str(key), tuple(values or ())) for key, values in (user.get("extra") or {}).items()))
-        return User(user.get("username", ""), user.get("uid", ""), tuple(user.get("groups") or ()), extra)
+        return TokenUser(user.get("username", ""), user.get("uid", ""), tuple(user.get("groups") or ()), extra)
 
-    async def _may(self, user: User, what: Hashable, attributes: dict[str, Any]) -> bool:
+    async def _may(self, user: TokenUser, what: Hashable, attributes: dict[str, Any]) -> bool:
         known, found = self._rights.get((user, what))
         if known:
             return bool(found)

@@ -61,7 +61,7 @@ class Exec(msgspec.Struct, frozen=True, rename="camel"):
     interactive_mode: str = "IfAvailable"
 
 
-class User(msgspec.Struct, frozen=True, rename="kebab"):
+class KubeconfigUser(msgspec.Struct, frozen=True, rename="kebab"):
     client_certificate: str = ""
     client_certificate_data: str = ""
     client_key: str = ""
@@ -78,13 +78,13 @@ class User(msgspec.Struct, frozen=True, rename="kebab"):
     impersonate_extra: dict[str, list[str]] = msgspec.field(name="as-user-extra", default_factory=dict)
 
 
-class Context(msgspec.Struct, frozen=True):
+class KubeconfigContext(msgspec.Struct, frozen=True):
     cluster: str = ""
     user: str = ""
     namespace: str = ""
 
 
-Section = TypeVar("Section", KubeconfigCluster, User, Context)
+Section = TypeVar("Section", KubeconfigCluster, KubeconfigUser, KubeconfigContext)
 
 
 class Merged:
@@ -93,8 +93,8 @@ class Merged:
     def __init__(self) -> None:
         self.current_context = ""
         self.clusters: dict[str, tuple[KubeconfigCluster, Path]] = {}
-        self.users: dict[str, tuple[User, Path]] = {}
-        self.contexts: dict[str, tuple[Context, Path]] = {}
+        self.users: dict[str, tuple[KubeconfigUser, Path]] = {}
+        self.contexts: dict[str, tuple[KubeconfigContext, Path]] = {}
 
     def add_file(self, path: Path) -> None:
         try:
@@ -110,8 +110,8 @@ class Merged:
             raise ConfigError(f"kubeconfig {path}: expected a mapping, found {type(document).__name__}")
         self.current_context = self.current_context or str(document.get("current-context") or "")
         self._read(path, document, "clusters", "cluster", KubeconfigCluster, self.clusters)
-        self._read(path, document, "users", "user", User, self.users)
-        self._read(path, document, "contexts", "context", Context, self.contexts)
+        self._read(path, document, "users", "user", KubeconfigUser, self.users)
+        self._read(path, document, "contexts", "context", KubeconfigContext, self.contexts)
 
     @staticmethod
     def _read(
@@ -155,7 +155,7 @@ def load_kubeconfig(paths: Sequence[Path], *, context: str | None = None, enviro
         raise ConfigError(f"kubeconfig {where}: current-context: expected a context's name, found nothing")
     chosen, _ = _named(merged.contexts, name, "context", where)
     cluster, cluster_folder = _named(merged.clusters, chosen.cluster, "cluster", where)
-    user, user_folder = _named(merged.users, chosen.user, "user", where) if chosen.user else (User(), Path())
+    user, user_folder = _named(merged.users, chosen.user, "user", where) if chosen.user else (KubeconfigUser(), Path())
     if not cluster.server:
         raise ConfigError(f"kubeconfig {where}: cluster {chosen.cluster!r}: server: expected a URL, found nothing")
     user_label = f"kubeconfig {where}: user {chosen.user!r}"
@@ -185,7 +185,7 @@ def _decoded(value: str, field: str) -> bytes:
         raise ConfigError(f"{field}: expected base64: {error}") from error
 
 
-def _tls(cluster: KubeconfigCluster, cluster_folder: Path, user: User, user_folder: Path, user_label: str) -> Tls | None:
+def _tls(cluster: KubeconfigCluster, cluster_folder: Path, user: KubeconfigUser, user_folder: Path, user_label: str) -> Tls | None:
     certificate = _pem(user.client_certificate, user.client_certificate_data, user_folder, f"{user_label}: client-certificate-data")
     key = _pem(user.client_key, user.client_key_data, user_folder, f"{user_label}: client-key-data")
     if (certificate is None) != (key is None):
@@ -202,7 +202,7 @@ def _pem(file: str, data: str, folder: Path, field: str) -> Source | None:
 
 
 def _credentials(
-    user: User, folder: Path, cluster: KubeconfigCluster, cluster_folder: Path, tls: Tls | None, where: str
+    user: KubeconfigUser, folder: Path, cluster: KubeconfigCluster, cluster_folder: Path, tls: Tls | None, where: str
 ) -> Credentials:
     # kubectl's order: a token file wins over an inline token, those over a password, those over exec.
     if user.token_file:
@@ -256,7 +256,7 @@ def _exec_command(spec: Exec, folder: Path, cluster: KubeconfigCluster, cluster_
     )
 
 
-def _impersonation(user: User) -> list[tuple[str, str]]:
+def _impersonation(user: KubeconfigUser) -> list[tuple[str, str]]:
     headers = [("Impersonate-Group", group) for group in user.impersonate_groups]
     if user.impersonate_uid:
         headers.append(("Impersonate-Uid", user.impersonate_uid))

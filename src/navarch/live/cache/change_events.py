@@ -15,7 +15,7 @@ from navarch.engine.reasons import Event
 from navarch.ingest.groups import is_shadow
 from navarch.live.cache.object_changes import freed_resources, permits_more, same_demand, same_object, same_queue_and_protection
 from navarch.live.queue import claim_signatures
-from navarch.live.queue.equivalence_classes import UNCOUNTED, footprint, selects_namespaces
+from navarch.live.queue.equivalence_classes import UNCOUNTED, occupied_requests, selects_namespaces
 from navarch.model.cluster import Cluster
 from navarch.model.objects.workloads import CONTROLLERS, SERVICE
 from navarch.model.spec import JobSpec, NamespaceSpec, NodeSpec, ObjectSpec, QuotaSpec, Requests, TaskSpec
@@ -76,10 +76,10 @@ class ChangeEvents:
                 self._on_demand_changed(task.job)
             raise_event(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
         elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
-            raise_event(Event.POD_REMOVED, task.job, freed=footprint(task.shape))
+            raise_event(Event.POD_REMOVED, task.job, freed=occupied_requests(task.shape))
         elif task.status == TaskStatus.RELEASING and before is not None and before.status != task.status and before.node:
             # Its queue has room from now on, and its place can be promised to others before it is gone.
-            raise_event(Event.POD_REMOVED, urgent=False, freed=footprint(task.shape))
+            raise_event(Event.POD_REMOVED, urgent=False, freed=occupied_requests(task.shape))
             raise_event(Event.POD_CHANGED, task.job, urgent=False)
         elif before is None or before.node != task.node or before.labels != task.labels:
             raise_event(Event.POD_CHANGED, urgent=False)
@@ -101,10 +101,10 @@ class ChangeEvents:
         if self._pods is not None:
             self._pods.task_removed(before)
         if before.node:
-            self._raise_event(Event.POD_REMOVED, freed=footprint(before.shape))
+            self._raise_event(Event.POD_REMOVED, freed=occupied_requests(before.shape))
         elif before.job:
             # It leaves what it was promised. Where queues share by what they ask for, others may be due more now.
-            self._raise_event(Event.POD_REMOVED, urgent=False, freed=footprint(before.shape) if before.nominated_node else ())
+            self._raise_event(Event.POD_REMOVED, urgent=False, freed=occupied_requests(before.shape) if before.nominated_node else ())
         if before.job:  # without this pod the job no longer equals the jobs that failed with it
             self._raise_event(Event.POD_CHANGED, before.job, urgent=bool(before.node) or self._may_start(before.job))
 

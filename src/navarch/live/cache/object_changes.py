@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from navarch.live.queue.equivalence_classes import footprint, footprint_decrease
+from navarch.live.queue.equivalence_classes import freed_by_resize, occupied_requests
 from navarch.model.spec import JobSpec, QuotaSpec, Requests, TaskSpec
 from navarch.model.status import TaskStatus
 
@@ -30,9 +30,9 @@ def freed_resources(before: TaskSpec, task: TaskSpec) -> Requests:
     """What a pod frees that stays pending or running: its nominated node, or the difference of an in-place resize."""
     if before.status == TaskStatus.PENDING:
         promised = before.nominated_node
-        return footprint(before.shape) if promised and promised != (task.node or task.nominated_node) else ()
+        return occupied_requests(before.shape) if promised and promised != (task.node or task.nominated_node) else ()
     stays = before.node and before.node == task.node and before.shape is not task.shape
-    return footprint_decrease(before.shape, task.shape) if stays else ()
+    return freed_by_resize(before.shape, task.shape) if stays else ()
 
 
 def same_queue_and_protection(a: JobSpec, b: JobSpec) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from navarch.kube.json_http import unverified
 from navarch.live.node_load.source import TIMEOUT, LoadConfig, LoadError, Percents, percent
-from navarch.live.usage.prometheus import PrometheusClient, Sample
+from navarch.live.usage.prometheus import PrometheusClient, PrometheusSample
 from navarch.live.usage.source import UsageError
 
 INSTANCE = "instance"
@@ -36,7 +36,7 @@ class PrometheusLoad:
         await self._client.close()
 
 
-def _by_node(samples: list[Sample]) -> dict[str, float | None]:
+def _by_node(samples: list[PrometheusSample]) -> dict[str, float | None]:
     """The first sample of each node."""
     found: dict[str, float | None] = {}
     for sample in samples:

@@ -11,7 +11,7 @@ from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle
 from navarch.live.ops.metric_names.followed_metrics import FollowedMetrics
 from navarch.live.ops.metrics import Metrics
-from navarch.live.ops.recording import Recorder
+from navarch.live.ops.recording import CycleRecorder
 from navarch.live.ops.rule_failures import RuleFailures
 from navarch.live.ops.state.cycle_log import CycleLog
 from navarch.live.usage.queue_usage import QueueUsage
@@ -61,7 +61,7 @@ class CycleReports:
         rule_failures: RuleFailures,
         cycle_log: CycleLog,
         queue_usage: QueueUsage,
-        recorder: Recorder | None = None,
+        recorder: CycleRecorder | None = None,
     ) -> None:
         self._core, self._metrics, self._followed_metrics = core, metrics, followed_metrics
         self._rule_failures, self._cycle_log, self._queue_usage, self._recorder = rule_failures, cycle_log, queue_usage, recorder

@@ -29,7 +29,7 @@ class FolderError(ValueError):
     """Recordings cannot be written there; the message says where and why."""
 
 
-class Recorder:
+class CycleRecorder:
     def __init__(self, folder: Path, kept: int = KEPT, more_annotations: Sequence[str] = ()) -> None:
         """Raises FolderError at once instead of failing in each cycle, for example in a pod with a read-only file system."""
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from navarch.engine.points.conversation import Question, Request
 from navarch.engine.policy import Policy
-from navarch.extenders import Extenders
+from navarch.extenders import ExtenderClient
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
@@ -19,7 +19,7 @@ from navarch.plugins.kube_scheduler.extenders import ExtenderConfig, decoded, re
 class ExtenderBinds:
     """A `Step` of `Preparations`."""
 
-    def __init__(self, cache: ClusterCache, extenders: Extenders) -> None:
+    def __init__(self, cache: ClusterCache, extenders: ExtenderClient) -> None:
         self._cache = cache
         self._extenders = extenders
         self._wanted: dict[str, ExtenderConfig] = {}

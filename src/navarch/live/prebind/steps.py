@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from navarch.extenders import Extenders
+from navarch.extenders import ExtenderClient
 from navarch.kube.client import Client
 from navarch.kube.resources import Resource
 from navarch.live.core import LiveCore
@@ -30,7 +30,7 @@ class PrebindSteps:
         client: Client,
         core: LiveCore,
         policy_file: PolicyFile,
-        extenders: Extenders,
+        extenders: ExtenderClient,
         clock: Callable[[], float],
         *,
         claim_resource: Callable[[], Resource],

@@ -194,15 +194,15 @@ def _keys(selector: LabelSelector | None) -> Iterable[str]:
 def min_requests(tasks: Sequence[TaskSpec]) -> Requests:
     """For each resource, the smallest request of any pod that requests it."""
     if len(tasks) == 1:
-        return footprint(tasks[0].shape)
+        return occupied_requests(tasks[0].shape)
     least: dict[str, int] = {}
     for task in tasks:
-        for name, amount in footprint(task.shape):
+        for name, amount in occupied_requests(task.shape):
             least[name] = min(amount, least.get(name) or amount)
     return tuple(least.items())
 
 
-def footprint(shape: Shape) -> Requests:
+def occupied_requests(shape: Shape) -> Requests:
     """What a pod of this shape occupies: its requests, and `UNCOUNTED` if it occupies anything that has no quantity."""
     affinity = shape.pod_affinity
     if shape.devices or shape.ports or shape.volumes or shape.claims or (affinity is not None and affinity.anti_required):
@@ -210,7 +210,7 @@ def footprint(shape: Shape) -> Requests:
     return shape.requests
 
 
-def footprint_decrease(before: Shape, now: Shape) -> Requests:
+def freed_by_resize(before: Shape, now: Shape) -> Requests:
     """What a pod frees when it is resized in place."""
     requests = dict(now.requests)
     return tuple((name, less) for name, amount in before.requests if (less := amount - requests.get(name, 0)) > 0)

@@ -22,7 +22,7 @@ from navarch.live.usage.source import Usage, UsageError, UsageSource
 log = logging.getLogger(__name__)
 
 
-class Reading(Struct, frozen=True):
+class UsageReading(Struct, frozen=True):
     """`fetched` None: nothing was fetched yet, and the usage of every queue counts as zero."""
 
     usage: Usage
@@ -53,7 +53,7 @@ class UsageFeed:
         self._first = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> Reading:
+    async def start(self) -> UsageReading:
         """Begin to fetch; waits for the first answer, though not longer than the configuration says."""
         self._task = asyncio.create_task(self._supervised(), name="usage feed")
         try:
@@ -64,9 +64,9 @@ class UsageFeed:
             log.warning("scheduling begins without usage over time: %s", self._errors.text)
         return self.reading()
 
-    def reading(self) -> Reading:
+    def reading(self) -> UsageReading:
         stale = self._fetched is not None and self._clock() - self._fetched > self.params.staleness
-        return Reading(self._usage, self._fetched, stale, self._errors.text)
+        return UsageReading(self._usage, self._fetched, stale, self._errors.text)
 
     async def fetch(self) -> bool:
         """One attempt; on failure what is known stays."""

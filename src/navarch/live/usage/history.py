@@ -22,7 +22,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from navarch.live.usage.params import WEEK, UsageParams, Window
+from navarch.live.usage.params import WEEK, UsageParams, UsageWindow
 from navarch.live.usage.source import RESOURCES, Usage, UsageError, ratio
 
 CLUSTER: Final = ""
@@ -180,10 +180,10 @@ class HistorySource:
         self._merged = span["before"]
 
 
-def counted_seconds(window: Window, now: float, begin: NDArray[np.float64], finish: NDArray[np.float64]) -> NDArray[np.float64]:
+def counted_seconds(window: UsageWindow, now: float, begin: NDArray[np.float64], finish: NDArray[np.float64]) -> NDArray[np.float64]:
     """How many seconds of each run count at `now`: its length, or, where the past fades, the integral of the fading.
 
-    >>> fading = Window(half_life=100.0)
+    >>> fading = UsageWindow(half_life=100.0)
     >>> round(float(counted_seconds(fading, 0.0, np.array([-1e9]), np.array([0.0]))[0]), 3) == round(100 / math.log(2), 3)
     True
     """

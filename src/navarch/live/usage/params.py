@@ -29,7 +29,7 @@ class UsageConfigError(ValueError):
     """What is wrong in usageDBConfig: the field, what was found, what was expected."""
 
 
-class Window(Struct, frozen=True):
+class UsageWindow(Struct, frozen=True):
     """Which past counts. `sliding`: the last `size` seconds; `tumbling`: since the last multiple of `size` after `start`;
     `cron`: since the last time that `cron` names. `half_life` None: all of it alike."""
 
@@ -42,7 +42,7 @@ class Window(Struct, frozen=True):
     def begin(self, now: float) -> float:
         """When the window that ends at `now` began.
 
-        >>> Window("tumbling", size=100.0, start=30.0).begin(299.0)
+        >>> UsageWindow("tumbling", size=100.0, start=30.0).begin(299.0)
         230.0
         """
         if self.kind == "cron" and self.cron is not None:
@@ -57,7 +57,7 @@ class Window(Struct, frozen=True):
 
 
 class UsageParams(Struct, frozen=True):
-    window: Window = Window()
+    window: UsageWindow = UsageWindow()
     fetch_interval: float = 60.0
     staleness: float = 300.0
     wait_timeout: float = 60.0
@@ -106,7 +106,7 @@ def _params(given: Mapping[str, object]) -> UsageParams:
     )
 
 
-def _window(given: Mapping[str, object]) -> Window:
+def _window(given: Mapping[str, object]) -> UsageWindow:
     kind = _text(given, "windowType") or "sliding"
     half_life = _seconds(given, "halfLifePeriod", 0.0)
     size = _seconds(given, "windowSize", WEEK, positive=True)
@@ -121,7 +121,7 @@ def _window(given: Mapping[str, object]) -> Window:
             raise UsageConfigError(f"usageParams.cronString: {error}") from None
     elif kind != "sliding":
         raise UsageConfigError(f"usageParams.windowType: found {kind!r}, expected sliding, tumbling or cron")
-    return Window(kind, size, start, cron, half_life if half_life > 0 else None)
+    return UsageWindow(kind, size, start, cron, half_life if half_life > 0 else None)
 
 
 def _moment(value: object) -> float:

@@ -27,14 +27,14 @@ from navarch.live.usage.source import RESOURCES, Usage, UsageError, ratio
 QUEUE_LABEL: Final = "queue_name"
 
 
-class Sample(msgspec.Struct, frozen=True):
+class PrometheusSample(msgspec.Struct, frozen=True):
     metric: dict[str, str]
     value: tuple[float, str]
 
 
 class _Data(msgspec.Struct, frozen=True, rename="camel"):
     result_type: str
-    result: list[Sample]
+    result: list[PrometheusSample]
 
 
 class _Answer(msgspec.Struct, frozen=True, rename="camel"):
@@ -70,7 +70,7 @@ class PrometheusClient:
         except (ConfigError, ValueError) as error:  # a variable, or the address itself
             raise UsageError(f"Prometheus at {self.host}: {error}") from None
 
-    async def query(self, expression: str, now: float) -> list[Sample]:
+    async def query(self, expression: str, now: float) -> list[PrometheusSample]:
         """The samples of a vector. Raises UsageError."""
         timeout = self._timeout
         form: Mapping[str, Any] = {"query": expression, "time": f"{now:.3f}", "timeout": _milliseconds(timeout)}

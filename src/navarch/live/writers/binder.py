@@ -87,7 +87,7 @@ class Binder:
                 return None
             bind.delegated = True
             return request, lambda outcome: self._requested(bind, request, outcome)
-        write = binding(bind, self._label_gpus)
+        write = binding_write(bind, self._label_gpus)
         return write, lambda outcome: self._ended(bind, write, outcome)
 
     def _ended(self, bind: AssumedBind, write: Write, outcome: Outcome) -> None:
@@ -134,7 +134,7 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def binding(bind: AssumedBind, label_gpus: bool = False) -> Write:
+def binding_write(bind: AssumedBind, label_gpus: bool = False) -> Write:
     """The write. Its JSON is formatted by hand because there are thousands of them; names in the API need no escaping.
 
     Not repeatable: a second attempt is refused, and that refusal would hide the success of the first."""

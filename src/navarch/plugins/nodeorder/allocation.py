@@ -27,7 +27,7 @@ _EXACT = 1 << 46
 """Percentages of capacities below this are exact in floating point: 100 times as much has 53 bits."""
 
 
-class Amounts(Struct):
+class NodeAmounts(Struct):
     """One resource for one class over some columns: capacity and use without the pod, and its request. `everywhere`: every column has
     some of it. `small`: every capacity is below `_EXACT`."""
 
@@ -42,7 +42,7 @@ class Amounts(Struct):
         return self.capacity > 0
 
 
-def amounts(session: Session, task: TaskClass, at: Figures, resource: str, *, defaulted: bool) -> Amounts | None:
+def node_amounts(session: Session, task: TaskClass, at: Figures, resource: str, *, defaulted: bool) -> NodeAmounts | None:
     """None: the resource takes part nowhere."""
     dim = session.snapshot.space.find(resource)
     if dim is None or dim >= at.allocatable.shape[0]:
@@ -62,7 +62,7 @@ def amounts(session: Session, task: TaskClass, at: Figures, resource: str, *, de
         capacity = np.where(missing, devices.total[at.rows], capacity)
         used = np.where(missing, devices.taken[at.rows], used)
         small = False
-    return Amounts(capacity, used, asked, everywhere or bool((capacity > 0).all()), small)
+    return NodeAmounts(capacity, used, asked, everywhere or bool((capacity > 0).all()), small)
 
 
 def curve(points: Shape, x: IntArray) -> IntArray:
@@ -106,7 +106,7 @@ class Allocation(NodeScorer):
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         size = at.requested.shape[1]
-        parts = [amounts(self.session, task, at, resource, defaulted=True) for resource, _ in self.resources]
+        parts = [node_amounts(self.session, task, at, resource, defaulted=True) for resource, _ in self.resources]
         if self.strategy != "RequestedToCapacityRatio" and (whole := self._everywhere(parts)) is not None:
             return whole
         total, weights = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
@@ -126,7 +126,7 @@ class Allocation(NodeScorer):
             return np.where(some, np.floor(total / weights + 0.5), 0.0)
         return np.where(some, total // weights, 0).astype(float)
 
-    def _everywhere(self, parts: Sequence[Amounts | None]) -> FloatArray | None:
+    def _everywhere(self, parts: Sequence[NodeAmounts | None]) -> FloatArray | None:
         """The score where every node has every resource, as in most clusters: the weights then are the same for all nodes. None: some
         node lacks a resource."""
         total, weights = None, 0

@@ -14,7 +14,7 @@ from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import FloatArray, IntArray
-from navarch.plugins.nodeorder.allocation import CPU_AND_MEMORY, Amounts, amounts
+from navarch.plugins.nodeorder.allocation import CPU_AND_MEMORY, NodeAmounts, node_amounts
 
 
 class BalancedAllocation(NodeScorer):
@@ -41,7 +41,7 @@ class BalancedAllocation(NodeScorer):
         return any(task.request[dim] for dim in self.dims if dim < len(task.request))
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        parts = [amounts(self.session, task, at, name, defaulted=False) for name in self.names]
+        parts = [node_amounts(self.session, task, at, name, defaulted=False) for name in self.names]
         found = [part for part in parts if part is not None]
         size = at.requested.shape[1]
         everywhere = all(part.everywhere for part in found)
@@ -52,7 +52,7 @@ class BalancedAllocation(NodeScorer):
         return (50 + (50 + change) // 2).astype(float)
 
 
-def _change_of_two(one: Amounts, two: Amounts, everywhere: bool) -> IntArray:
+def _change_of_two(one: NodeAmounts, two: NodeAmounts, everywhere: bool) -> IntArray:
     """The evenness of two resources with the pod less that without it, as `_evenness` gives them: both are computed together."""
     filled = np.empty((2, 2, len(one.used)))
     """Resource, with or without the pod, column."""
@@ -72,11 +72,11 @@ def _change_of_two(one: Amounts, two: Amounts, everywhere: bool) -> IntArray:
     return change
 
 
-def _capacity(part: Amounts, everywhere: bool) -> IntArray:
+def _capacity(part: NodeAmounts, everywhere: bool) -> IntArray:
     return part.capacity if everywhere else np.where(part.takes_part, part.capacity, 1)
 
 
-def _evenness(parts: list[Amounts], size: int, everywhere: bool, *, pod: bool) -> IntArray:
+def _evenness(parts: list[NodeAmounts], size: int, everywhere: bool, *, pod: bool) -> IntArray:
     """Truncated 100 * (1 - deviation) of the fractions, each capped at 1, with or without the pod. `everywhere`: each resource takes
     part on every node."""
     fractions = []

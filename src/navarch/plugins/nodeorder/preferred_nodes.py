@@ -14,7 +14,7 @@ from navarch.model.selectors import term_errors
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeAffinity, NodeTerm
 from navarch.plugins.nodeorder.normalise import default_normalise
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 
 
 class PreferredNodes(NodeScorer):
@@ -41,7 +41,7 @@ class PreferredNodes(NodeScorer):
         return aggregate(errors) if errors else ""
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        columns = node_columns(self.snapshot)
+        columns = node_properties(self.snapshot)
         total: FloatArray = np.zeros(len(columns))
         for affinity in (task.shape.node_affinity, self.added):
             for weight, term in affinity.preferred if affinity else ():

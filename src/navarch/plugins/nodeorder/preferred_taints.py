@@ -9,7 +9,7 @@ from navarch.model.selectors import tolerated
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Taint
 from navarch.plugins.nodeorder.normalise import default_normalise
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 
 SOFT = "PreferNoSchedule"
 
@@ -29,7 +29,7 @@ class PreferredTaints(NodeScorer):
         def count(taints: tuple[Taint, ...]) -> int:
             return sum(taint.effect == SOFT and not tolerated(taint, tolerations) for taint in taints)
 
-        return node_columns(self.snapshot).per_taints(count)[at.rows].astype(float)
+        return node_properties(self.snapshot).per_taints(count)[at.rows].astype(float)
 
     def normalise(self, task: TaskClass, raw: FloatArray, low: float, high: float) -> FloatArray:
         return default_normalise(raw, high, reverse=True)

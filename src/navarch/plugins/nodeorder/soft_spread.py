@@ -16,7 +16,7 @@ from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import SpreadConstraint
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 from navarch.plugins.predicates.pods.counts import DomainCount, PodCount
 from navarch.plugins.predicates.pods.default_spread import HOSTNAME, DefaultSpread, SpreadDefaults
 from navarch.plugins.predicates.pods.spread import carrying_all, counted_pods, included
@@ -76,7 +76,7 @@ class SoftSpread(NodeScorer):
 
     def _count(self, task: TaskClass, constraint: SpreadConstraint, complete: BoolArray) -> CountedConstraint:
         session = self.session
-        column = node_columns(session.snapshot).label(constraint.topology_key)
+        column = node_properties(session.snapshot).label(constraint.topology_key)
         pods = counted_pods(session, constraint, task.namespace)
         domain = None
         if constraint.topology_key != HOSTNAME:

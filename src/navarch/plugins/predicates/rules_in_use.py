@@ -20,7 +20,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Shape
 from navarch.plugins.predicates.devices.unserved_cards import is_npu_part
 from navarch.plugins.predicates.nodes.affinity import has_demand
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 
 _SELECTING = (SERVICE, *CONTROLLERS)
 """Kinds of objects from which default spread constraints are made."""
@@ -72,7 +72,7 @@ def _used_by_shapes(shapes: Sequence[Shape]) -> RulesInUse:
 
 def _closed(snapshot: Snapshot) -> tuple[bool, bool]:
     """Whether a node is cordoned, and whether one has a hard taint."""
-    columns = node_columns(snapshot)
+    columns = node_properties(snapshot)
     _, lists = columns.taints
     hard = any(taint.effect in HARD_EFFECTS for taints in lists for taint in taints)
     return bool(columns.unschedulable.any()), hard

@@ -23,7 +23,7 @@ from navarch.model.quantity import QuantityError
 from navarch.model.resources import BoolArray, FloatArray, IntArray, requests_from
 from navarch.model.status import IS_ALLOCATED
 from navarch.model.tables.columns import sums_by_group
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 from navarch.plugins.queues.ledger import queue_of_job
 
 LABEL = "volcano.sh/nodegroup-name"
@@ -52,7 +52,7 @@ class NodeGroup(Plugin):
     def open(self) -> None:
         session = self.session
         session.distinguish_queues()
-        column = node_columns(session.snapshot).label(LABEL)
+        column = node_properties(session.snapshot).label(LABEL)
         self.groups = sorted(column.values)
         number = {group: i for i, group in enumerate(self.groups)}
         self.group_of_node: IntArray = np.array([*(number[group] for group in column.values), -1], dtype=np.intp)[column.codes]

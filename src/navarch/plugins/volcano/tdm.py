@@ -30,7 +30,7 @@ from navarch.model.label_syntax import parse_count
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 
 ZONE = "volcano.sh/revocable-zone"
 MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
@@ -63,7 +63,7 @@ class Tdm(Plugin):
                 session.record.warnings.append(message)
             else:
                 self.zones[zone] = opened
-        column = node_columns(session.snapshot).label(ZONE)
+        column = node_properties(session.snapshot).label(ZONE)
         self.named = [*column.values, ""]
         """Zones that nodes name; the last, no zone, is that of nodes without the label."""
         self.zone_of_node = column.codes

@@ -14,7 +14,7 @@ from typing import Final
 
 from aiohttp import web
 
-from navarch.kube.auth.access_review import AccessReview, User
+from navarch.kube.auth.access_review import AccessReview, TokenUser
 from navarch.kube.errors import KubeError
 from navarch.kube.resources import PODS, Resource
 from navarch.web.errors import RequestError
@@ -55,11 +55,11 @@ class ClusterLogin:
         until, token = self._sessions.get(cookie_of(request), (0.0, ""))
         return token if self._clock() < until else ""
 
-    async def _viewer(self, user: User) -> Viewer:
+    async def _viewer(self, user: TokenUser) -> Viewer:
         everything, nodes = await asyncio.gather(self._access.may_list(user, PODS), self._access.may_list(user, NODES))
         return Viewer(user.name, "cluster", None if everything else await self._visible(user), nodes)
 
-    async def _visible(self, user: User) -> frozenset[str]:
+    async def _visible(self, user: TokenUser) -> frozenset[str]:
         at_once = asyncio.Semaphore(AT_ONCE)
 
         async def sees(namespace: str) -> bool:

@@ -20,7 +20,7 @@ from navarch.engine.policy import load
 from navarch.installed import installed
 from navarch.live.cycle import Cycle, run_cycle
 from navarch.live.ops import recording as recordings
-from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.recording import CycleRecorder, encoded
 from navarch.model.cluster import Cluster
 from navarch.model.node_load import NODE_LOAD, NodeLoad
 from navarch.model.objects.bind_requests import BindRequestSpec
@@ -191,10 +191,10 @@ def test_a_difference_to_what_another_version_decided_says_so(tmp_path: Path) ->
 def test_a_folder_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(recordings.FolderError, match="expected a folder that can be written: Not a directory"):
-        Recorder(tmp_path / "file" / "below")
+        CycleRecorder(tmp_path / "file" / "below")
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # the user of the tests may write everywhere
     with pytest.raises(recordings.FolderError, match="it is not writable for user"):
-        Recorder(tmp_path)
+        CycleRecorder(tmp_path)
 
 
 @pytest.mark.parametrize("error", [OSError("no space left"), TypeError("cannot be encoded")])
@@ -207,7 +207,7 @@ async def test_a_recording_that_fails_is_logged_with_its_cycle(
     registry = installed()
     cycle = run_cycle(world([1], []), load(POLICY, registry.catalogue(), "test"), registry, 0.0, 7, "c")
     monkeypatch.setattr(recordings, "encoded", fails)
-    recorder = Recorder(tmp_path)
+    recorder = CycleRecorder(tmp_path)
     assert recorder.take(cycle)
     await recorder.finish()
     assert "cycle 7 was not recorded" in caplog.text and str(error) in caplog.text

@@ -12,7 +12,7 @@ from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction
 from navarch.ingest.expected_duration import EXPECTED_DURATION
 from navarch.live.commit import Unsupported
-from navarch.live.queue.equivalence_classes import PROBE, UNCOUNTED, footprint
+from navarch.live.queue.equivalence_classes import PROBE, UNCOUNTED, occupied_requests
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.spec import ObjectSpec, QueueShare, Shape, TaskSpec
@@ -223,8 +223,8 @@ def test_pending_pods_that_go_activate_one_job_of_a_class_per_cycle() -> None:
 
 
 def test_constraints_without_a_quantity_are_marked() -> None:
-    assert footprint(Shape(requests=requests_from({"cpu": 1}))) == requests_from({"cpu": 1})
-    assert UNCOUNTED in footprint(Shape(claims=(("gpu", "claim"),)))
+    assert occupied_requests(Shape(requests=requests_from({"cpu": 1}))) == requests_from({"cpu": 1})
+    assert UNCOUNTED in occupied_requests(Shape(claims=(("gpu", "claim"),)))
 
 
 def test_a_group_that_moves_or_goes_leaves_room_in_its_queue() -> None:

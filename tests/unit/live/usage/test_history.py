@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from navarch.live.usage.history import HistorySource
-from navarch.live.usage.params import UsageParams, Window
+from navarch.live.usage.params import UsageParams, UsageWindow
 from navarch.live.usage.source import UsageError
 
 HOUR = 3600.0
@@ -36,8 +36,8 @@ def rows(path: Path, query: str) -> list[tuple[object, ...]]:
         return file.execute(query).fetchall()
 
 
-def history(window: Window | None = None, path: str = ":memory:", resolution: float = 60.0) -> HistorySource:
-    source = HistorySource(path, UsageParams(window=window or Window(), resolution=resolution))
+def history(window: UsageWindow | None = None, path: str = ":memory:", resolution: float = 60.0) -> HistorySource:
+    source = HistorySource(path, UsageParams(window=window or UsageWindow(), resolution=resolution))
     OPEN.append(source)
     return source
 
@@ -57,7 +57,7 @@ def test_usage_is_the_part_of_the_cluster_that_was_held_over_the_window() -> Non
 
 
 def test_only_what_lies_in_the_window_counts() -> None:
-    source = history(Window("sliding", size=HOUR))
+    source = history(UsageWindow("sliding", size=HOUR))
     hold(source, START, START + HOUR, {"a": {"gpu": 8.0}})
     hold(source, START + HOUR, START + 1.5 * HOUR, {"b": {"gpu": 4.0}})
     usage = source.usage(START + 1.5 * HOUR)
@@ -66,7 +66,7 @@ def test_only_what_lies_in_the_window_counts() -> None:
 
 
 def test_a_half_life_makes_the_past_count_less() -> None:
-    source = history(Window("sliding", size=100 * HOUR, half_life=HOUR))
+    source = history(UsageWindow("sliding", size=100 * HOUR, half_life=HOUR))
     hold(source, START, START + HOUR, {"a": {"gpu": 8.0}})
     hold(source, START + HOUR, START + 2 * HOUR, {"b": {"gpu": 8.0}})
     usage = source.usage(START + 2 * HOUR)
@@ -101,7 +101,7 @@ def test_history_survives_a_restart(tmp_path: Path) -> None:
 
 def test_old_runs_are_merged_without_changing_the_answer(tmp_path: Path) -> None:
     path = tmp_path / "usage.db"
-    source = history(Window("sliding", size=168 * HOUR), str(path))
+    source = history(UsageWindow("sliding", size=168 * HOUR), str(path))
     for hour in range(72):
         for minute in range(0, 60, 3):
             amount = float((hour * 7 + minute) % 9)
@@ -115,7 +115,7 @@ def test_old_runs_are_merged_without_changing_the_answer(tmp_path: Path) -> None
 
 def test_runs_that_no_window_reaches_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "usage.db"
-    source = history(Window("sliding", size=HOUR), str(path))
+    source = history(UsageWindow("sliding", size=HOUR), str(path))
     hold(source, START, START + HOUR, {"a": {"gpu": 4.0}})
     later = START + 1000 * HOUR
     hold(source, later, later + HOUR, {"b": {"gpu": 4.0}})
@@ -137,7 +137,7 @@ def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path) ->
 )
 def test_usage_is_the_integral_of_what_was_held(steps: list[tuple[int, int]], half_life: float | None) -> None:
     """Against a plain sum over seconds; changes within a resolution are averaged, which fading hardly sees."""
-    source = history(Window("sliding", size=100 * HOUR, half_life=half_life), resolution=10.0)
+    source = history(UsageWindow("sliding", size=100 * HOUR, half_life=half_life), resolution=10.0)
     now, seconds = START, []
     for length, amount in steps:
         for _ in range(length):

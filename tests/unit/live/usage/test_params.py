@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from navarch.live.usage.cron import Cron
-from navarch.live.usage.params import METRICS, UsageConfigError, Window, read_config
+from navarch.live.usage.params import METRICS, UsageConfigError, UsageWindow, read_config
 
 NOON = datetime.datetime(2026, 3, 18, 12, 0, 30, tzinfo=datetime.UTC)
 """A Wednesday."""
@@ -56,10 +56,10 @@ def test_a_cron_that_cannot_be_is_refused_with_its_field(cron: str, complaint: s
 
 def test_windows_begin_where_their_kind_says() -> None:
     now = NOON.timestamp()
-    assert Window("sliding", size=3600).begin(now) == now - 3600
-    assert Window("tumbling", size=86400, start=stamp("2026-01-01T06:00")).begin(now) == stamp("2026-03-18T06:00")
-    assert Window("cron", cron=Cron.parse("@daily")).begin(now) == stamp("2026-03-18T00:00")
-    assert Window("tumbling", size=86400, start=stamp("2026-04-01T06:00")).begin(now) == stamp("2026-03-18T06:00")
+    assert UsageWindow("sliding", size=3600).begin(now) == now - 3600
+    assert UsageWindow("tumbling", size=86400, start=stamp("2026-01-01T06:00")).begin(now) == stamp("2026-03-18T06:00")
+    assert UsageWindow("cron", cron=Cron.parse("@daily")).begin(now) == stamp("2026-03-18T00:00")
+    assert UsageWindow("tumbling", size=86400, start=stamp("2026-04-01T06:00")).begin(now) == stamp("2026-03-18T06:00")
 
 
 def test_defaults_are_those_of_the_field() -> None:
@@ -88,7 +88,7 @@ def test_a_configuration_reads_whole() -> None:
     }
     config = read_config(given, {"USAGE": "http://p"})
     assert config is not None and config.connection == "http://p"
-    assert config.params.window == Window("tumbling", 86400.0, stamp("2026-01-01T00:00"), None, 43200.0)
+    assert config.params.window == UsageWindow("tumbling", 86400.0, stamp("2026-01-01T00:00"), None, 43200.0)
     assert config.params.staleness == 600.0, "never below the interval of fetching"
     assert (config.params.resolution, config.params.query_timeout) == (30.0, 5.0)
     assert config.params.metrics["gpuAllocationMetric"] == "my_gpus"

@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from navarch.live.usage.cron import Cron
-from navarch.live.usage.params import UsageParams, Window
+from navarch.live.usage.params import UsageParams, UsageWindow
 from navarch.live.usage.prometheus import QUEUE_LABEL, PrometheusSource
 from navarch.live.usage.source import UsageError
 
@@ -80,7 +80,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.terminate()
 
 
-async def fetch(address: str, window: Window, now: float = NOW) -> dict[str, dict[str, float]]:
+async def fetch(address: str, window: UsageWindow, now: float = NOW) -> dict[str, dict[str, float]]:
     source = PrometheusSource(address, UsageParams(window=window))
     try:
         return {queue: dict(figures) for queue, figures in (await source.fetch(now)).items()}
@@ -90,18 +90,18 @@ async def fetch(address: str, window: Window, now: float = NOW) -> dict[str, dic
 
 @needs_prometheus
 async def test_usage_is_averaged_over_a_sliding_window(server: str) -> None:
-    whole = await fetch(server, Window("sliding", size=LENGTH))
+    whole = await fetch(server, UsageWindow("sliding", size=LENGTH))
     assert whole["a"]["gpu"] == pytest.approx(0.5, abs=0.01), "the two exporters are one queue"
     assert whole["b"]["gpu"] == pytest.approx(0.25), "two exporters of one queue count once"
     assert whole["b"]["cpu"] == pytest.approx(0.25)
     assert "memory" not in whole["b"], "it is not exported"
-    last_three_hours = await fetch(server, Window("sliding", size=3 * 3600))
+    last_three_hours = await fetch(server, UsageWindow("sliding", size=3 * 3600))
     assert last_three_hours["a"]["gpu"] == pytest.approx(1 / 3, abs=0.01)
 
 
 @needs_prometheus
 async def test_the_past_fades(server: str) -> None:
-    faded = await fetch(server, Window("sliding", size=LENGTH, half_life=3600))
+    faded = await fetch(server, UsageWindow("sliding", size=LENGTH, half_life=3600))
     ages = [NOW - m for m in range(START + STEP, START + LENGTH + 1, STEP)]
     weights = [0.5 ** (age / 3600) for age in ages]
     early = sum(w for w, age in zip(weights, ages, strict=True) if NOW - age < START + LENGTH // 2)
@@ -112,11 +112,11 @@ async def test_the_past_fades(server: str) -> None:
 @needs_prometheus
 async def test_windows_that_start_anew(server: str) -> None:
     three_hours_ago = START + 3600.0
-    tumbling = await fetch(server, Window("tumbling", size=6 * 3600, start=three_hours_ago - 12 * 3600))
+    tumbling = await fetch(server, UsageWindow("tumbling", size=6 * 3600, start=three_hours_ago - 12 * 3600))
     assert tumbling["a"]["gpu"] == pytest.approx(1 / 3, abs=0.01)
-    hourly = await fetch(server, Window("cron", cron=Cron.parse("0 1 * * *")))
+    hourly = await fetch(server, UsageWindow("cron", cron=Cron.parse("0 1 * * *")))
     assert hourly["a"]["gpu"] == pytest.approx(1 / 3, abs=0.01)
-    just_begun = await fetch(server, Window("cron", cron=Cron.parse("0 * * * *")))
+    just_begun = await fetch(server, UsageWindow("cron", cron=Cron.parse("0 * * * *")))
     assert just_begun["b"]["gpu"] == pytest.approx(0.25), "a window that began now still sees the present"
 
 
@@ -155,9 +155,9 @@ async def test_the_environments_proxy_is_asked_where_there_is_one(monkeypatch: p
     proxy = RawTestServer(answer)
     await proxy.start_server()
     monkeypatch.setenv("HTTP_PROXY", f"http://me:hush@127.0.0.1:{proxy.port}")
-    found = await fetch("http://prometheus.example:9090", Window("sliding", size=LENGTH))
+    found = await fetch("http://prometheus.example:9090", UsageWindow("sliding", size=LENGTH))
     with pytest.raises(UsageError, match=r"^Prometheus at http://127\.0\.0\.1:1: "):  # exempt, and no server listens there
-        await fetch("http://127.0.0.1:1", Window("sliding", size=LENGTH))
+        await fetch("http://127.0.0.1:1", UsageWindow("sliding", size=LENGTH))
     await proxy.close()
     assert found["a"]["gpu"] == pytest.approx(1.0)
     assert set(asked) == {("http://prometheus.example:9090/api/v1/query", "Basic bWU6aHVzaA==")}
@@ -166,7 +166,7 @@ async def test_the_environments_proxy_is_asked_where_there_is_one(monkeypatch: p
 async def test_a_proxy_that_cannot_be_read_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "socks5://me:hush@127.0.0.1:1")
     with pytest.raises(UsageError, match=r"^Prometheus at http://prometheus\.example:9090: HTTP_PROXY: expected http://") as told:
-        await fetch("http://prometheus.example:9090", Window("sliding", size=LENGTH))
+        await fetch("http://prometheus.example:9090", UsageWindow("sliding", size=LENGTH))
     assert "hush" not in str(told.value)
 
 
@@ -175,4 +175,4 @@ async def test_a_proxy_that_cannot_be_read_is_said_without_its_password(monkeypa
 async def test_an_address_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch, address: str, proxy: str) -> None:
     monkeypatch.setenv("HTTP_PROXY", proxy)
     with pytest.raises(UsageError, match=f"^Prometheus at {re.escape(address)}: "):
-        await fetch(address, Window("sliding", size=LENGTH))
+        await fetch(address, UsageWindow("sliding", size=LENGTH))

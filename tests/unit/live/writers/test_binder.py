@@ -16,7 +16,7 @@ from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, S
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.bind_requests import BindRequests
-from navarch.live.writers.binder import binding
+from navarch.live.writers.binder import binding_write
 from navarch.model.objects.bind_requests import BindRequestSpec
 from navarch.model.spec import JobSpec, ObjectSpec
 from navarch.model.status import TaskStatus
@@ -112,25 +112,25 @@ def test_preparations_stay_if_another_scheduler_bound_the_pod_to_the_same_node(n
 
 def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> None:
     bind = AssumedBind("uid-a", "default", "a", "n1", "j", 0.0, gpu_groups=("g1", "g2"))
-    plain = msgspec.json.decode(binding(bind).body)
+    plain = msgspec.json.decode(binding_write(bind).body)
     assert plain["metadata"] == {"name": "a", "namespace": "default", "uid": "uid-a"}
     assert plain["target"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
-    marked = msgspec.json.decode(binding(bind, label_gpus=True).body)
+    marked = msgspec.json.decode(binding_write(bind, label_gpus=True).body)
     assert marked["metadata"]["labels"] == {"runai-gpu-group/g1": "g1", "runai-gpu-group/g2": "g2"}
     assert marked["metadata"]["annotations"] == {"runai-gpu-group": "g1,g2", "received-resource-type": "Fraction"}
-    assert binding(bind).path == "/api/v1/namespaces/default/pods/a/binding"
+    assert binding_write(bind).path == "/api/v1/namespaces/default/pods/a/binding"
 
 
 def test_annotations_of_the_decision_are_part_of_the_binding() -> None:
     bind = AssumedBind("uid-a", "default", "a", "n1", "j", 0.0, annotations=(("volcano.sh/gpu-index", "0,1"),))
-    assert msgspec.json.decode(binding(bind).body)["metadata"]["annotations"] == {"volcano.sh/gpu-index": "0,1"}
+    assert msgspec.json.decode(binding_write(bind).body)["metadata"]["annotations"] == {"volcano.sh/gpu-index": "0,1"}
 
 
 def test_predicted_numa_zones_are_part_of_the_binding_and_of_the_request() -> None:
     placement = (("node-0", (("cpu", 1500), ("nvidia.com/gpu", 1000))),)
     told = [{"zone": "node-0", "amount": {"cpu": "1500m", "nvidia.com/gpu": "1"}}]
     bind = AssumedBind("uid-a", "default", "a", "n1", "j", 0.0, numa_placement=placement)
-    annotations = msgspec.json.decode(binding(bind).body)["metadata"]["annotations"]
+    annotations = msgspec.json.decode(binding_write(bind).body)["metadata"]["annotations"]
     assert msgspec.json.decode(annotations["kai.scheduler/numa-placement-predicted"]) == told
     made = Scene(served=True)
     requests = BindRequests(cast(Client, None), made.cache, lambda: True, enabled=True)

@@ -55,7 +55,7 @@ class LoggedDecision(Struct, frozen=True):
     decision: Bind | Eviction | Nomination
 
 
-class Refused(Struct, frozen=True):
+class WaitingCause(Struct, frozen=True):
     """Why a job waits, since when its reason has this code, and when it was tried last."""
 
     reason: Reason
@@ -70,7 +70,7 @@ class CycleLog:
     def __init__(self) -> None:
         self.cycles: deque[LoggedCycle] = deque(maxlen=CYCLES_KEPT)
         self.decisions: deque[LoggedDecision] = deque(maxlen=DECISIONS_KEPT)
-        self.refused: dict[str, Refused] = {}
+        self.refused: dict[str, WaitingCause] = {}
 
     def take(self, cycle: Cycle, committed: float, *, news: bool = True) -> None:
         """`committed`: seconds. `news` False: the cycle repeats decisions that are logged already (a dry run)."""
@@ -118,5 +118,5 @@ class CycleLog:
             return False
         before = self.refused.get(decision.job)
         since = before.since if before is not None and before.reason.code == reason.code else cycle.now
-        self.refused[decision.job] = Refused(reason, since, cycle.number, cycle.now, places.get(decision.job, 0))
+        self.refused[decision.job] = WaitingCause(reason, since, cycle.number, cycle.now, places.get(decision.job, 0))
         return True

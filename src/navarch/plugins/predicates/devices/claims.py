@@ -34,7 +34,7 @@ from navarch.plugins.predicates.devices.search import (
     read_requests,
 )
 from navarch.plugins.predicates.devices.usage import DeviceUsage
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 from navarch.plugins.predicates.pods.placed_pods import placed_pods
 
 FREE_STEPS = 256
@@ -161,7 +161,7 @@ class Claims:
 
     def reachable(self, task: TaskClass) -> BoolArray:
         """Nodes that reach the devices of every claim that has some."""
-        columns = node_columns(self.session.snapshot)
+        columns = node_properties(self.session.snapshot)
         out = np.ones(len(columns), dtype=bool)
         for claim in self.of(task):
             here = self.allocated.get((claim.namespace, claim.name))
@@ -247,7 +247,7 @@ class Claims:
 
     def release(self, task: TaskClass, uid: str, where: BoolArray) -> bool:
         """Let one claim of the pod lose its devices, if no other pod uses it and some node of these does not reach them."""
-        columns = node_columns(self.session.snapshot)
+        columns = node_properties(self.session.snapshot)
         for claim in self.of(task):
             held = claim.allocation
             if held is None or held.node_selector is None or set(claim.reserved_for) - {uid}:

@@ -28,7 +28,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.plugins.predicates.devices.cel.selector import CelError, Device
 from navarch.plugins.predicates.devices.pools import Published, device_pools
 from navarch.plugins.predicates.devices.selectors import SelectorFailure, Selectors
-from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
+from navarch.plugins.predicates.nodes.properties import NodeProperties, node_properties
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 MILLI = 1000
@@ -73,7 +73,7 @@ def _devices_of(snapshot: Snapshot, device_class: DeviceClassSpec) -> list[Publi
     return memoised(snapshot, ("devices of a class", device_class.name), version, lambda: [d for d in pools.devices if passes(d)])
 
 
-def reachable_from(columns: NodeColumns, slice_: ResourceSliceSpec) -> BoolArray:
+def reachable_from(columns: NodeProperties, slice_: ResourceSliceSpec) -> BoolArray:
     if slice_.all_nodes:
         return np.ones(len(columns), dtype=bool)
     if slice_.node_name:
@@ -104,7 +104,7 @@ class DeviceCounts:
         return found
 
     def _count(self, resource: str) -> Counts:
-        columns = node_columns(self.snapshot)
+        columns = node_properties(self.snapshot)
         total, taken = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
         device_class = class_behind(self.snapshot, resource)
         selectors, tests = Selectors(), device_class.selectors if device_class else ()

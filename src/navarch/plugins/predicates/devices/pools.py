@@ -34,7 +34,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Taint
 from navarch.plugins.predicates.devices.cel.selector import CelError, Device
 from navarch.plugins.predicates.devices.selectors import SelectorFailure, Selectors, TooCostly
-from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
+from navarch.plugins.predicates.nodes.properties import NodeProperties, node_properties
 
 MOST_ANSWERS = 256
 """Selectors whose answers a device remembers: every claim may bring one of its own."""
@@ -114,7 +114,7 @@ class Published(Struct, eq=False):
 
 class DevicePools:
     def __init__(self, snapshot: Snapshot) -> None:
-        columns = node_columns(snapshot)
+        columns = node_properties(snapshot)
         self.devices: list[Published] = []
         self.at: dict[int, list[Published]] = {}
         """Node row -> devices in reach: pools by driver and name, those with binding conditions last, then slices by name."""
@@ -137,7 +137,7 @@ class DevicePools:
                 self.faulty.setdefault(node, []).append(pool)
         self._taint(snapshot)
 
-    def _publish(self, pool: Pool, columns: NodeColumns, later: list[tuple[int, list[Published]]]) -> None:
+    def _publish(self, pool: Pool, columns: NodeProperties, later: list[tuple[int, list[Published]]]) -> None:
         """The devices of one pool, by node. Nodes that reach devices with binding conditions get the pool after all others."""
         reached: list[Rows] = [_NO_NODES]
         here: dict[int, list[Published]] = {}
@@ -264,7 +264,7 @@ def _counters(slices: Iterable[ResourceSliceSpec]) -> tuple[dict[CounterName, in
     return found, ""
 
 
-def _reach(columns: NodeColumns, place: DeviceSpec | ResourceSliceSpec) -> BoolArray:
+def _reach(columns: NodeProperties, place: DeviceSpec | ResourceSliceSpec) -> BoolArray:
     """Nodes that a slice, or a device of its own, can be reached from."""
     if place.node_name:
         return columns.named((place.node_name,))

@@ -11,14 +11,14 @@ from navarch.model.selectors import EVERYTHING, pinned_nodes
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeAffinity as Demand
 from navarch.model.spec import Shape
-from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
+from navarch.plugins.predicates.nodes.properties import NodeProperties, node_properties
 
 MISMATCH = "node(s) didn't match Pod's node affinity/selector"
 NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 CONFLICT = "pod affinity terms conflict"
 
 
-def demanded_nodes(columns: NodeColumns, shape: Shape) -> BoolArray:
+def demanded_nodes(columns: NodeProperties, shape: Shape) -> BoolArray:
     """Nodes that meet the shape's node selector and required node affinity; spread rules ask for this too."""
     required = shape.node_affinity.required if shape.node_affinity else None
     found = columns.terms(required) if required is not None else columns.selector(EVERYTHING)
@@ -54,13 +54,13 @@ class NodeAffinity(NodeFilter):
         affinity = task.shape.node_affinity
         return pinned_nodes(affinity.required) if affinity is not None and affinity.required else None
 
-    def _enforced(self, columns: NodeColumns) -> BoolArray | None:
+    def _enforced(self, columns: NodeProperties) -> BoolArray | None:
         if self.added is None or self.added.required is None:
             return None
         return columns.terms(self.added.required)
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        columns = node_columns(self.snapshot)
+        columns = node_properties(self.snapshot)
         found = demanded_nodes(columns, task.shape)
         enforced = self._enforced(columns)
         if enforced is not None:
@@ -69,7 +69,7 @@ class NodeAffinity(NodeFilter):
         return out
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
-        columns = node_columns(self.snapshot)
+        columns = node_properties(self.snapshot)
         found, enforced = ~demanded_nodes(columns, task.shape)[at.rows], self._enforced(columns)
         if enforced is None:
             return [Refusal(MISMATCH, found, unresolvable=True, code="NodeAffinity")]

@@ -8,7 +8,7 @@ from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 
 MESSAGE = "node(s) didn't match Pod's required features"
 
@@ -24,7 +24,7 @@ class NodeDeclaredFeatures(NodeFilter):
         return bool(task.shape.features)
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        out: BoolArray = node_columns(self.snapshot).declares(task.shape.features)[at.rows]
+        out: BoolArray = node_properties(self.snapshot).declares(task.shape.features)[at.rows]
         return out
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:

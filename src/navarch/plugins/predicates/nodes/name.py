@@ -8,7 +8,7 @@ from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 
 MISMATCH = "node(s) didn't match the requested node name"
 
@@ -24,7 +24,7 @@ class NodeName(NodeFilter):
         return bool(task.shape.node_name)
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        found: BoolArray = node_columns(self.snapshot).named((task.shape.node_name,))[at.rows]
+        found: BoolArray = node_properties(self.snapshot).named((task.shape.node_name,))[at.rows]
         return found
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:

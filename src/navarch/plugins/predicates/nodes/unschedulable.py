@@ -10,7 +10,7 @@ from navarch.model.resources import BoolArray
 from navarch.model.selectors import tolerated
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Taint
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 
 CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 MESSAGE = "node(s) were unschedulable"
@@ -22,13 +22,13 @@ class NodeUnschedulable(NodeFilter):
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self.any_cordoned = bool(node_columns(snapshot).unschedulable.any())
+        self.any_cordoned = bool(node_properties(snapshot).unschedulable.any())
 
     def applies(self, task: TaskClass) -> bool:
         return self.any_cordoned and not tolerated(CORDONED, task.shape.tolerations)
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        open_: BoolArray = ~node_columns(self.snapshot).unschedulable[at.rows]
+        open_: BoolArray = ~node_properties(self.snapshot).unschedulable[at.rows]
         return open_
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:

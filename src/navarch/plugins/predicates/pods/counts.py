@@ -15,7 +15,7 @@ from navarch.engine.figures import Rows
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, IntArray, RowArray
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 from navarch.plugins.predicates.pods.placed_pods import placed_pods
 from navarch.plugins.predicates.pods.selection import Selection, identities_meant
 from navarch.plugins.predicates.pods.terms import CarriedTerm
@@ -81,7 +81,7 @@ class PodCount:
         such masks apart."""
         found = self._domains.get((key, named))
         if found is None:
-            column = node_columns(self._session.snapshot).label(key)
+            column = node_properties(self._session.snapshot).label(key)
             codes = column.codes if within is None else np.where(within, column.codes, column.absent)
             found = self._domains[key, named] = DomainCount(codes, column.absent, self._pods, counted)
         return found

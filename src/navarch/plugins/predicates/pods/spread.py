@@ -20,7 +20,7 @@ from navarch.model.resources import BoolArray, IntArray
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import SpreadConstraint
 from navarch.plugins.predicates.nodes.affinity import demanded_nodes
-from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.nodes.properties import node_properties
 from navarch.plugins.predicates.nodes.taints import tolerated_nodes
 from navarch.plugins.predicates.pods.counts import DomainCount, PodCount, pod_counts
 from navarch.plugins.predicates.pods.default_spread import DefaultSpread, SpreadDefaults
@@ -63,7 +63,7 @@ def counted_pods(session: Session, constraint: SpreadConstraint, namespace: str)
 
 def included(session: Session, task: TaskClass, constraint: SpreadConstraint) -> BoolArray:
     """Nodes that the constraint's policies let count."""
-    columns = node_columns(session.snapshot)
+    columns = node_properties(session.snapshot)
     out = np.ones(len(columns), dtype=bool)
     if constraint.honor_node_affinity:
         out &= demanded_nodes(columns, task.shape)
@@ -73,7 +73,7 @@ def included(session: Session, task: TaskClass, constraint: SpreadConstraint) ->
 
 
 def carrying_all(session: Session, constraints: Sequence[SpreadConstraint]) -> BoolArray:
-    columns = node_columns(session.snapshot)
+    columns = node_properties(session.snapshot)
     out = np.ones(len(columns), dtype=bool)
     for constraint in constraints:
         out &= columns.label(constraint.topology_key).present()
@@ -106,7 +106,7 @@ class PodTopologySpread(FixableFilter):
 
     def _limit(self, task: TaskClass, constraint: SpreadConstraint, together: Sequence[SpreadConstraint]) -> Limit:
         session = self.session
-        column = node_columns(session.snapshot).label(constraint.topology_key)
+        column = node_properties(session.snapshot).label(constraint.topology_key)
         within = carrying_all(session, together) & included(session, task, constraint)
         named = ("spread", task.number, constraint, together)
         domain = counted_pods(session, constraint, task.namespace).by(constraint.topology_key, within, named)

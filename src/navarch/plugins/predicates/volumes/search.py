@@ -20,7 +20,7 @@ from navarch.model.resources import BoolArray
 from navarch.model.selectors import node_selector_matches, selector_matches
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec, NodeTerm, Requirement
-from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
+from navarch.plugins.predicates.nodes.properties import NodeProperties, node_properties
 from navarch.plugins.predicates.volumes.claims import csi_nodes, storage_classes, volumes
 from navarch.plugins.predicates.volumes.zone import GA_LABEL
 
@@ -61,8 +61,8 @@ class VolumeSearch:
         self._reach: dict[tuple[NodeTerm, ...], BoolArray] = {}
 
     @property
-    def columns(self) -> NodeColumns:
-        return node_columns(self.snapshot)
+    def columns(self) -> NodeProperties:
+        return node_properties(self.snapshot)
 
     def find(self, bound: Sequence[ClaimSpec], delayed: Sequence[ClaimSpec]) -> VolumeMatches:
         size = len(self.columns)

@@ -12,7 +12,7 @@ from navarch.engine.reasons import Event
 from navarch.model.objects import storage
 from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
-from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
+from navarch.plugins.predicates.nodes.properties import NodeProperties, node_properties
 from navarch.plugins.predicates.volumes.claims import find_claim, missing, storage_classes, unusable, versions, volumes
 
 MESSAGE = "node(s) had no available volume zone"
@@ -93,7 +93,7 @@ class VolumeZone(NodeFilter):
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         problem, demands = self._look_up(task)
-        columns = node_columns(self.snapshot)
+        columns = node_properties(self.snapshot)
         if problem:
             return np.zeros(len(columns), dtype=bool)[at.rows]
         passes = np.ones(len(columns), dtype=bool)
@@ -110,7 +110,7 @@ class VolumeZone(NodeFilter):
         return [Refusal(problem or MESSAGE, ~self.mask(task, at), unresolvable=True, code="VolumeZone")]
 
 
-def _value_among(columns: NodeColumns, key: str, allowed: frozenset[str]) -> BoolArray:
+def _value_among(columns: NodeProperties, key: str, allowed: frozenset[str]) -> BoolArray:
     """The node's label of this key, or where it has none its newer name."""
     column = columns.label(key)
     found = column.equals(allowed)

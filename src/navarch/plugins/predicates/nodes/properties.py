@@ -57,7 +57,7 @@ def column_of(values: Iterable[str | None]) -> LabelColumn:
     return LabelColumn(array, list(number), number)
 
 
-class NodeColumns:
+class NodeProperties:
     """Columns of one version of the nodes, made as rules ask for them."""
 
     def __init__(self, names: list[str], specs: list[NodeSpec]) -> None:
@@ -168,7 +168,7 @@ class NodeColumns:
         return np.array([value(taints) for taints in lists], dtype=np.int64)[codes]
 
 
-def node_columns(snapshot: Snapshot) -> NodeColumns:
+def node_properties(snapshot: Snapshot) -> NodeProperties:
     """The columns for a snapshot's nodes."""
     nodes = snapshot.nodes
-    return memoised(snapshot, "node columns", nodes.version, lambda: NodeColumns(nodes.names, nodes.specs))
+    return memoised(snapshot, "node columns", nodes.version, lambda: NodeProperties(nodes.names, nodes.specs))
