@@ -49,9 +49,9 @@ def named() -> set[str]:
 @pytest.fixture
 async def scheduler() -> AsyncIterator[Scheduler]:
     made = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", leader_elect=False))
-    await made.health.start("127.0.0.1:0")
+    await made.operator_server.health.start("127.0.0.1:0")
     yield made
-    await made.health.stop()
+    await made.operator_server.health.stop()
 
 
 async def test_every_series_that_is_named_is_exposed(scheduler: Scheduler) -> None:
@@ -96,7 +96,9 @@ async def test_a_real_prometheus_loads_the_rules_and_has_the_series(scheduler: S
     config = {
         "global": {"scrape_interval": "200ms", "evaluation_interval": "200ms"},
         "rule_files": [str(ALERTS)],
-        "scrape_configs": [{"job_name": "navarch", "static_configs": [{"targets": [f"127.0.0.1:{scheduler.health.port}"]}]}],
+        "scrape_configs": [
+            {"job_name": "navarch", "static_configs": [{"targets": [f"127.0.0.1:{scheduler.operator_server.health.port}"]}]}
+        ],
     }
     (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
     arguments = [f"--config.file={tmp_path / 'prometheus.yml'}", f"--storage.tsdb.path={tmp_path / 'data'}"]

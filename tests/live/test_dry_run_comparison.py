@@ -45,7 +45,7 @@ async def test_pods_that_another_scheduler_binds_are_compared(world: World, tmp_
             "refused": await world.pod("refused", scheduler="theirs", cpu="64"),
         }
         await followed(world, dry, 3)
-        url = f"http://127.0.0.1:{dry.health.port}"
+        url = f"http://127.0.0.1:{dry.operator_server.health.port}"
         command = ["jobs", "--kubeconfig", str(world.kubeconfig), "--state", url, "-o", "json"]
         shown = await asyncio.to_thread(CliRunner().invoke, main, command)
         rows = {each["name"]: each for each in json.loads(shown.stdout)["items"]}

@@ -20,7 +20,7 @@ JOBS = Resource("kubeflow.org", "v1", "mpijobs")
 
 async def test_a_kind_that_comes_in_its_other_version_is_watched_in_that_one(world: World) -> None:
     async with world.scheduler() as scheduler:
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.operator_server.missing()), lambda missing: missing == [])
         assert not scheduler.informers.serves(JOBS)
         await serve(world.client, JOBS, "MPIJob")
         await world.eventually(lambda: asyncio.sleep(0, scheduler.informers.serves(JOBS)), bool)

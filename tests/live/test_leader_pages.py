@@ -128,11 +128,11 @@ async def test_commands_tell_what_the_leader_has(any_world: World) -> None:
 
 async def test_a_caller_without_the_key_is_refused_at_the_endpoint(world: World) -> None:
     async with leading(world, "default") as scheduler, aiohttp.ClientSession() as http:
-        url = f"http://127.0.0.1:{scheduler.health.port}/state/waiting"
+        url = f"http://127.0.0.1:{scheduler.operator_server.health.port}/state/waiting"
         for headers, status in (
             ({"X-Forwarded-For": "10.0.0.7"}, 401),
             ({"X-Forwarded-For": "10.0.0.7", KEY_HEADER: "guessed"}, 403),
-            ({"X-Forwarded-For": "10.0.0.7", KEY_HEADER: scheduler.publisher.key}, 200),
+            ({"X-Forwarded-For": "10.0.0.7", KEY_HEADER: scheduler.operator_server.publisher.key}, 200),
             ({}, 200),
         ):
             async with http.get(url, headers=headers) as reply:

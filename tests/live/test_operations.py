@@ -36,7 +36,7 @@ async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: Worl
     async with world.scheduler(listen="127.0.0.1:0") as scheduler, aiohttp.ClientSession() as http:
         await world.pod("a")
         await history.until_bound(1)
-        base = f"http://127.0.0.1:{scheduler.health.port}"
+        base = f"http://127.0.0.1:{scheduler.operator_server.health.port}"
         for path in ("/livez", "/readyz", "/healthz"):
             async with http.get(base + path) as reply:
                 assert (reply.status, await reply.text()) == (200, "ok")
@@ -70,7 +70,7 @@ async def test_dashboards_of_a_followed_system_find_its_metrics(any_world: World
         await history.until_bound(1)
 
         async def metrics() -> str:
-            async with http.get(f"http://127.0.0.1:{scheduler.health.port}/metrics") as reply:
+            async with http.get(f"http://127.0.0.1:{scheduler.operator_server.health.port}/metrics") as reply:
                 return await reply.text()
 
         text = await world.eventually(metrics, lambda found: 'stage_duration_milliseconds_count{stage="Bind"} 1.0' in found)
@@ -84,16 +84,16 @@ async def test_a_server_that_is_not_there_yet_is_waited_for(server: ApiServer, w
         wire.cut()
         async with world.scheduler(port=wire.port) as scheduler:
             await world.eventually(lambda: asyncio.sleep(0, wire.broken), lambda broken: broken >= 3)
-            assert scheduler.missing() == ["the API server has not answered yet"]
+            assert scheduler.operator_server.missing() == ["the API server has not answered yet"]
             wire.rate = 0.0
-            await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, scheduler.operator_server.missing()), lambda missing: missing == [])
             await world.eventually(lambda: world.get_pod("early"), lambda found: found["spec"].get("nodeName"))
 
 
 async def test_an_address_that_is_taken_is_named(world: World) -> None:
     async with world.scheduler(listen="127.0.0.1:0") as scheduler:
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.health.port), bool)
-        process = await world.process("--no-leader-elect", f"--listen=127.0.0.1:{scheduler.health.port}")
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.operator_server.health.port), bool)
+        process = await world.process("--no-leader-elect", f"--listen=127.0.0.1:{scheduler.operator_server.health.port}")
         assert await process.wait() == 2
     assert "expected an address" in (world.folder / "scheduler.log").read_text()
 
@@ -129,7 +129,7 @@ async def test_a_new_leader_reads_the_policy_file_again(world: World, tmp_path: 
         await world.pod("a")
         await history.until_bound(1)
         async with world.scheduler(policy=str(policy), **lasting()) as second:
-            await world.eventually(lambda: asyncio.sleep(0, second.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, second.operator_server.missing()), lambda missing: missing == [])
             first.stop()
             policy.write_text(PLAIN.replace("allocate, backfill", "backfill"))
             await world.pod("b", scheduler="navarch")
@@ -297,9 +297,9 @@ async def test_a_plugin_that_fails_is_told_of_and_the_scheduler_goes_on(world: W
         await world.pod("good")
         await history.until_bound(1)
         await world.pod("poison")
-        missing = await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), bool)
+        missing = await world.eventually(lambda: asyncio.sleep(0, scheduler.operator_server.missing()), bool)
         assert "this plugin cannot bear poison" in missing[0]
         await world.client.delete(PODS, "poison", namespace="default")
         await world.pod("after")
         await history.until_bound(2)
-        assert scheduler.missing() == []
+        assert scheduler.operator_server.missing() == []

@@ -79,7 +79,7 @@ async def test_the_pages_tell_order_reasons_cycles_and_decisions(world: World) -
         await world.pod("fits", cpu="3")
         await world.pod("large", cpu="2")
         await world.pod("huge", cpu="9")
-        url = f"http://127.0.0.1:{await world.eventually(lambda: asyncio.sleep(0, scheduler.health.port), bool)}"
+        url = f"http://127.0.0.1:{await world.eventually(lambda: asyncio.sleep(0, scheduler.operator_server.health.port), bool)}"
         await world.eventually(lambda: asyncio.sleep(0, scheduler.leading), bool)
         endpoint = world.client.endpoint
 
@@ -107,7 +107,7 @@ async def test_the_pages_tell_order_reasons_cycles_and_decisions(world: World) -
 
 async def test_a_page_needs_a_token_from_elsewhere_and_a_leader(world: World) -> None:
     async with world.scheduler(listen="127.0.0.1:0") as scheduler, aiohttp.ClientSession() as http:
-        port = await world.eventually(lambda: asyncio.sleep(0, scheduler.health.port), bool)
+        port = await world.eventually(lambda: asyncio.sleep(0, scheduler.operator_server.health.port), bool)
         url = f"http://127.0.0.1:{port}/state/waiting"
         await world.eventually(lambda: asyncio.sleep(0, scheduler.leading), bool)
         async with http.get(url, headers={"Host": "evil.example"}) as reply:

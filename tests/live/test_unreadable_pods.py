@@ -62,7 +62,7 @@ async def test_a_node_with_unknown_free_amounts_takes_no_more_pods(any_world: Wo
         assert "unschedulable" in await refused(world, "small")
         said = await world.eventually(lambda: world.events("odd"), bool)
         assert "n0 takes no more pods until it is gone or can be read" in said[0][2]
-        scheduler.gauges.refresh()
+        scheduler.operator_server.gauges.refresh()
         assert scheduler.metrics.registry.get_sample_value("navarch_closed_nodes") == 1
         await world.node("n1", cpu="4")
         await world.eventually(lambda: world.get_pod("small"), lambda found: found["spec"].get("nodeName") == "n1")
@@ -70,7 +70,7 @@ async def test_a_node_with_unknown_free_amounts_takes_no_more_pods(any_world: Wo
         assert "unschedulable" in await refused(world, "large")
         await world.client.delete(PODS, "odd", namespace=world.namespace, grace_period=0)
         await world.eventually(lambda: world.get_pod("large"), lambda found: found["spec"].get("nodeName") == "n0")
-        scheduler.gauges.refresh()
+        scheduler.operator_server.gauges.refresh()
         assert scheduler.metrics.registry.get_sample_value("navarch_closed_nodes") == 0
 
 

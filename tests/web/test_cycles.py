@@ -28,7 +28,7 @@ async def test_cycles_and_decisions_come_from_the_scheduler(world: World) -> Non
     await world.pod("a")
     async with world.scheduler(listen="127.0.0.1:0", lock_namespace="default") as scheduler:
         await world.eventually(lambda: world.get_pod("a"), lambda pod: pod["spec"].get("nodeName"))
-        async with dashboard(world, scheduler=f"http://127.0.0.1:{scheduler.health.port}") as web:
+        async with dashboard(world, scheduler=f"http://127.0.0.1:{scheduler.operator_server.health.port}") as web:
             found = await web.until("overview", lambda found: found["scheduler"]["available"] and found["decisions"])
             (bound,) = (each for each in found["decisions"] if each["job"] == "default/a")
             assert (bound["kind"], bound["pods"], len(bound["nodes"])) == ("bind", 1, 1)
@@ -50,7 +50,7 @@ async def test_without_an_url_the_leader_is_read_through_the_api_server(world: W
     await world.node("n1")
     await world.pod("a")
     async with world.scheduler(listen="127.0.0.1:0", lock_namespace="default", reached_as="services/navarch") as scheduler:
-        port = await world.eventually(lambda: asyncio.sleep(0, scheduler.health.port), bool)
+        port = await world.eventually(lambda: asyncio.sleep(0, scheduler.operator_server.health.port), bool)
         serve_scheduler(world.server.operations, "default", port)
         await world.eventually(lambda: world.get_pod("a"), lambda pod: pod["spec"].get("nodeName"))
         async with dashboard(world) as web:

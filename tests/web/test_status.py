@@ -60,10 +60,10 @@ async def test_usage_of_the_time_before_comes_from_the_leader(world: World) -> N
     await world.pod("a", cpu="1")
     async with world.scheduler(listen="127.0.0.1:0", lock_namespace="default") as scheduler:
         await world.eventually(lambda: world.get_pod("a"), lambda pod: pod["spec"].get("nodeName"))
-        page = scheduler.state_pages.usage()
+        page = scheduler.operator_server.pages.usage()
         assert page is not None
         assert {(row.queue, row.held[-1]) for row in page.rows if row.resource == "cpu"} >= {("default", 1)}
-        async with dashboard(world, scheduler=f"http://127.0.0.1:{scheduler.health.port}") as web:
+        async with dashboard(world, scheduler=f"http://127.0.0.1:{scheduler.operator_server.health.port}") as web:
             end = (time.time() // STEP_SECONDS + 1) * STEP_SECONDS
             web.server.scheduler.on_usage(UsagePage(STEP_SECONDS, end, [HeldOverTime("default", "cpu", [5.0, 6.0, 7.0, None])]))
             (row,) = (await web.get("usage", queue="default", resource="cpu"))["rows"]

@@ -20,13 +20,10 @@ import time
 from collections.abc import Callable
 
 from navarch.apis.dialect import Settings
-from navarch.engine.policy.credentials import without_credentials
-from navarch.engine.policy.describe import describe
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.ingest.settings import settings_for
 from navarch.installed import installed
-from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.watch.patience import Patience
@@ -34,7 +31,6 @@ from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
 from navarch.live.core import LiveCore
-from navarch.live.cycle import undecided
 from navarch.live.cycle_loop import CycleLoop
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.hangs.crash_folder import CrashFolder
@@ -48,19 +44,16 @@ from navarch.live.ops.dry_run.comparison import DryRun
 from navarch.live.ops.dry_run.report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.garbage_collection import collect_rarely
-from navarch.live.ops.gauges import Gauges
-from navarch.live.ops.health import Health, tls_context
 from navarch.live.ops.lease import ApiLeaseLock
 from navarch.live.ops.metric_names.systems import followed_metrics
 from navarch.live.ops.metrics import Metrics, counting
+from navarch.live.ops.operator_server import OperatorServer
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
-from navarch.live.ops.recording import CycleRecorder, encoded
+from navarch.live.ops.recording import CycleRecorder
 from navarch.live.ops.rule_failures import RuleFailures
 from navarch.live.ops.second_loop import Heartbeat, SecondLoop, run_in
 from navarch.live.ops.state.cycle_log import CycleLog
-from navarch.live.ops.state.pages import StatePages
-from navarch.live.ops.state.publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.prebind.steps import PrebindSteps
 from navarch.live.run_options import RunOptions
@@ -237,25 +230,10 @@ class Scheduler:
             self.supervised.run,
         )
         self.periodic_tasks = PeriodicTasks(self)
-        self.gauges = Gauges(self)
         self.heartbeat = Heartbeat(lambda: self.watchdog.limit)
         self._second_loop = SecondLoop()
         self._first_loop = asyncio.get_running_loop()
-        self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
-        self.health = Health(
-            self.missing,
-            self.metrics.registry,
-            self.debug_snapshot,
-            self.gauges.refresh,
-            AccessReview(self.lease_client, time.monotonic),
-            protect_metrics=options.protect_metrics,
-            notes=self._notes,
-            configuration=self.configuration,
-            pages=self.state_pages.pages,
-            key=self.publisher.key,
-            silence=self.heartbeat.silence,
-            in_scheduler=lambda work: run_in(self._first_loop, work),
-        )
+        self.operator_server = OperatorServer(self, self.heartbeat)
         self.rereading = False
         """The cache is being filled again and is not complete."""
         self._stopping = asyncio.Event()
@@ -268,9 +246,7 @@ class Scheduler:
         if listen or elected:
             self._second_loop.start()
         if listen:
-            certificate, key = self.options.tls_certificate, self.options.tls_key
-            tls = tls_context(certificate, key) if certificate is not None and key is not None else None
-            await self._second_loop.run(lambda: self.health.start(listen, tls))
+            await self._second_loop.run(self.operator_server.start)
         supervised = self.supervised.run
         tasks = [
             asyncio.create_task(supervised("heartbeat", self.heartbeat.run), name="heartbeat"),
@@ -293,7 +269,7 @@ class Scheduler:
             await self.pool.close()
             await self.client.close()
             await self._second_loop.run(self.lease_client.close)
-            await self._second_loop.run(self.health.stop)
+            await self._second_loop.run(self.operator_server.stop)
             await self._second_loop.stop()
 
     def stop(self) -> None:
@@ -350,7 +326,7 @@ class Scheduler:
                 asyncio.create_task(supervised("resync", self.resync.run), name="resync"),
                 asyncio.create_task(supervised("statuses", self.flush_statuses), name="statuses"),
                 asyncio.create_task(supervised("periodic tasks", self.periodic_tasks.run), name="periodic tasks"),
-                asyncio.create_task(supervised("publisher", self.publisher.run), name="publisher"),
+                asyncio.create_task(supervised("publisher", self.operator_server.publisher.run), name="publisher"),
             ]
             await asyncio.wait(tasks)
         finally:
@@ -453,36 +429,6 @@ class Scheduler:
             options.node_pool_label_key,
             options.partition_label_value,
         )
-
-    # for operators
-
-    def missing(self) -> list[str]:
-        """What keeps us from being ready; empty: nothing."""
-        missing = self.informers.missing()
-        return [*missing, problem] if (problem := self.cycles.problem()) else missing
-
-    def _notes(self) -> list[str]:
-        """What is wrong and keeps nothing from working."""
-        load = self.node_load.problem()
-        found = [f"the load of nodes could not be fetched: {load}"] if load else []
-        return [*self.rule_failures.notes(), *self.supervised.notes(), *found, *self.cycles.conversations.extenders.problems()]
-
-    def configuration(self) -> dict[str, object]:
-        """The policy in force, for /configz."""
-        policy = self.policy_file.policy
-        effect = describe(policy, self.policy_file.registry.catalogue())
-        return {"policy": without_credentials(policy.document), "effect": without_credentials(effect)}
-
-    async def debug_snapshot(self) -> bytes:
-        cycle = self.core.last_cycle
-        if self.cycles.failed:
-            # The failed cycle overwrote the snapshot of the last good one, and the failed one is of interest.
-            number = self.core.cycles
-            cycle = undecided(self.cache.cluster, self.policy_file.policy, self.clock(), number, f"{number}")
-        if cycle is None:
-            return b""
-        self.core.keep_snapshot()
-        return await asyncio.to_thread(encoded, cycle, self.options.record_annotations)
 
 
 def _now() -> float:

@@ -23,7 +23,7 @@ async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch:
         put(scheduler.cache, pod(f"p{number:02d}"))
     scheduler.cycles.run()
     assert scheduler.core.last_cycle is not None
-    shown = replay.read(await scheduler.debug_snapshot())
+    shown = replay.read(await scheduler.operator_server.debug_snapshot())
     assert len(shown.tasks) == 30
     scheduler.cycles.run()
     scheduler.cycles.run()
@@ -33,7 +33,7 @@ async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch:
     put(scheduler.cache, pod("p40", cpu="2"))
     scheduler.cycles.run()
     assert scheduler.cycles.failed == 1
-    shown = replay.read(await scheduler.debug_snapshot())
+    shown = replay.read(await scheduler.operator_server.debug_snapshot())
     names = {line.spec.name for line in shown.tasks}
     assert "p07" not in names
     assert "p40" in names
@@ -43,7 +43,7 @@ async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch:
     monkeypatch.undo()
     scheduler.cycles.run()
     assert scheduler.cycles.failed == 0
-    shown = replay.read(await scheduler.debug_snapshot())
+    shown = replay.read(await scheduler.operator_server.debug_snapshot())
     assert replay.decisions(replay.again(shown, scheduler.policy_file.registry)) == bytes(shown.decisions)
     for client in (scheduler.client, scheduler.lease_client, scheduler.pool):
         await client.close()

@@ -111,17 +111,20 @@ async def test_a_dry_run_writes_nothing_and_takes_no_lease(monkeypatch: pytest.M
 
 async def test_several_failed_cycles_in_a_row_make_the_scheduler_unready(monkeypatch: pytest.MonkeyPatch) -> None:
     async with scheduling() as scheduler:
-        before = scheduler.missing()
+        before = scheduler.operator_server.missing()
         monkeypatch.setattr(cycles, "decide", failing)
         for _ in range(UNHEALTHY_AFTER - 1):
             scheduler.cycles.run()
-        assert scheduler.missing() == before
+        assert scheduler.operator_server.missing() == before
         scheduler.cycles.run()
-        assert scheduler.missing() == [*before, f"the last {UNHEALTHY_AFTER} cycles failed: RuntimeError: a plugin's fault"]
+        assert scheduler.operator_server.missing() == [
+            *before,
+            f"the last {UNHEALTHY_AFTER} cycles failed: RuntimeError: a plugin's fault",
+        ]
         assert counted(scheduler, "navarch_failed_cycles_total") == UNHEALTHY_AFTER
         monkeypatch.undo()
         scheduler.cycles.run()
-        assert scheduler.missing() == before
+        assert scheduler.operator_server.missing() == before
 
 
 async def test_a_snapshot_in_use_is_not_overwritten_by_the_next_cycle() -> None:
@@ -138,7 +141,7 @@ async def test_a_snapshot_in_use_is_not_overwritten_by_the_next_cycle() -> None:
 
         first, second = next_snapshot(), next_snapshot()
         assert share_memory(first, second), "nothing reads the snapshot of the last cycle: its arrays are reused"
-        assert await scheduler.debug_snapshot()
+        assert await scheduler.operator_server.debug_snapshot()
         assert not share_memory(second, next_snapshot())
 
 

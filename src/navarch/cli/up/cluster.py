@@ -99,9 +99,9 @@ class UpCluster:
     async def scheduler_port(self) -> int:
         """The port of the scheduler's endpoint, once it listens."""
         assert self.scheduler is not None
-        while not self.scheduler.health.port:
+        while not self.scheduler.operator_server.health.port:
             await asyncio.sleep(0.02)
-        return self.scheduler.health.port
+        return self.scheduler.operator_server.health.port
 
     async def published(self) -> None:
         """Wait until the scheduler has published its policy, which the dashboard shows; not for ever: it may be unable to."""

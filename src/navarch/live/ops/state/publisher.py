@@ -154,7 +154,7 @@ def current_state(scheduler: Scheduler) -> PublishedState:
 
 def _endpoint(scheduler: Scheduler) -> ProxiedEndpoint | None:
     resource, _, name = scheduler.options.reached_as.partition("/")
-    port = scheduler.health.port
+    port = scheduler.operator_server.health.port
     if not name or not port:
         return None
     return ProxiedEndpoint(resource, name, port, "http" if scheduler.options.tls_certificate is None else "https")
