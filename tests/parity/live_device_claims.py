@@ -19,7 +19,7 @@ import time
 from typing import Any
 
 from tests.envtest.server import KubeApiServer
-from tests.parity.live_kube_scheduler import Outcome, kube_scheduler
+from tests.parity.live_kube_scheduler import AT_ONCE, Outcome, kube_scheduler
 from tests.worlds.random_device_clusters import IN_MEMORY, DeviceMaker
 
 import navarch
@@ -86,7 +86,7 @@ class DeviceCases:
         self.compared += 1
         if not node:
             ours, said = _ours(before, name)
-            self._delete(path)
+            _delete(self.server, path)
             if message.startswith(FATAL):
                 return []
             if ours:
@@ -133,24 +133,29 @@ class DeviceCases:
             found[shown] = [_result(result) for result in results]
         return found
 
-    def _delete(self, path: str) -> None:
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
-        with contextlib.suppress(RuntimeError):
-            self.server.request("DELETE", path, options)
-
     def _clean_up(self) -> None:
         for each in self.server.request("GET", PATHS["Pod"])["items"]:
-            self._delete(f"{PATHS['Pod']}/{each['metadata']['name']}")
-        for claim in self.server.request("GET", PATHS["ResourceClaim"])["items"]:
-            path = f"{PATHS['ResourceClaim']}/{claim['metadata']['name']}"
-            if (claim.get("status") or {}).get("allocation"):
-                claim["status"] = {}
-                claim = self.server.request("PUT", f"{path}/status", claim)
-            if claim["metadata"].pop("finalizers", None):
-                self.server.request("PUT", path, claim)
-            self._delete(path)
+            _delete(self.server, f"{PATHS['Pod']}/{each['metadata']['name']}")
+        clear_claims(self.server)
         for kind in ("ResourceSlice", "DeviceClass", "Node"):
             self.server.request("DELETE", PATHS[kind])
+
+
+def _delete(server: KubeApiServer, path: str) -> None:
+    with contextlib.suppress(RuntimeError):
+        server.request("DELETE", path, AT_ONCE)
+
+
+def clear_claims(server: KubeApiServer) -> None:
+    """No controller runs that would free the devices of claims nobody uses."""
+    for claim in server.request("GET", PATHS["ResourceClaim"])["items"]:
+        path = f"{PATHS['ResourceClaim']}/{claim['metadata']['name']}"
+        if (claim.get("status") or {}).get("allocation"):
+            claim["status"] = {}
+            claim = server.request("PUT", f"{path}/status", claim)
+        if claim["metadata"].pop("finalizers", None):
+            server.request("PUT", path, claim)
+        _delete(server, path)
 
 
 def _fresh(thing: Object) -> Object:

@@ -9,7 +9,7 @@ from typing import Any
 from navarch.testing.builders import node, pod
 
 Object = dict[str, Any]
-API = "scheduling.k8s.io/v1alpha2"
+API, RESOURCE = "scheduling.k8s.io/v1alpha2", "resource.k8s.io/v1"
 PRIORITIES = {0: "", 5: "five", 10: "ten"}
 
 
@@ -18,6 +18,7 @@ class GroupMaker:
         self.draw = Random(seed)
         self.free: dict[str, int] = {}
         self.rack: dict[str, str] = {}
+        self.reached_by_all = False
 
     def case(self, groups: int = 3) -> tuple[list[Object], list[list[Object]]]:
         """What is there before, and the groups that come: each with its pods first, and the PodGroup last."""
@@ -30,11 +31,40 @@ class GroupMaker:
             if self.rack[name]:
                 made = made.label("rack", self.rack[name])
             objects.append(dict(made))
+        objects += self._devices()
         for number in range(draw.randint(0, 4)):
             objects += self._group(f"r{number}", runs=True)
         for number in range(draw.choice((0, 0, 1))):
             objects.append(self._budget(f"b{number}"))
         return objects, [self._group(f"g{number}", runs=False) for number in range(groups)]
+
+    def _devices(self) -> list[Object]:
+        """Devices that one node has, or all reach. Pods share a claim on the latter only: within a group kube-scheduler 1.36 forgets
+        that a claim on the former holds its pods to the node."""
+        draw = self.draw
+        devices = [{"name": f"dev-{number}"} for number in range(draw.randint(1, 4))]
+        self.reached_by_all = draw.random() < 0.5
+        place: Object = {"allNodes": True} if self.reached_by_all else {"nodeName": draw.choice(sorted(self.free))}
+        pool = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": "d.example.com", "pool": pool, **place, "devices": devices}
+        return [
+            {"apiVersion": RESOURCE, "kind": "DeviceClass", "metadata": {"name": "any"}, "spec": {}},
+            {"apiVersion": RESOURCE, "kind": "ResourceSlice", "metadata": {"name": "pool"}, "spec": spec},
+        ]
+
+    def _claims(self, name: str, pods: list[Object]) -> list[Object]:
+        """One claim for all pods of a group, or one for each."""
+        kind = self.draw.choice(("", "", "shared" if self.reached_by_all else "own", "own"))
+        made: list[Object] = []
+        for number, user in enumerate(pods if kind else ()):
+            claim = name if kind == "shared" else f"{name}-{number}"
+            user["spec"]["resourceClaims"] = [{"name": "c", "resourceClaimName": claim}]
+            if kind == "own" or not number:
+                request = {"name": "r", "exactly": {"deviceClassName": "any", "allocationMode": "ExactCount", "count": 1}}
+                metadata = {"name": claim, "namespace": "default"}
+                spec = {"devices": {"requests": [request]}}
+                made.append({"apiVersion": RESOURCE, "kind": "ResourceClaim", "metadata": metadata, "spec": spec})
+        return made
 
     def _group(self, name: str, *, runs: bool) -> list[Object]:
         draw = self.draw
@@ -63,10 +93,12 @@ class GroupMaker:
                 made["spec"]["nodeName"] = where
                 made["status"] = {"phase": "Running", "startTime": f"2026-01-01T00:00:0{draw.randint(0, 9)}Z"}
             pods.append(dict(made))
+        claims: list[Object] = []
         if not runs:
             self._bind_together(name, pods)
+            claims = self._claims(name, pods)
         if not grouped:
-            return pods
+            return [*claims, *pods]
         policy: Object = {"basic": {}} if draw.random() < 0.2 else {"gang": {"minCount": draw.randint(1, count)}}
         spec: Object = {"schedulingPolicy": policy}
         if constrained:
@@ -75,7 +107,7 @@ class GroupMaker:
             spec["priorityClassName"] = PRIORITIES[priority]
         spec["disruptionMode"] = draw.choice(("Pod", "PodGroup"))
         metadata = {"name": name, "namespace": "default"}
-        return [*pods, {"apiVersion": API, "kind": "PodGroup", "metadata": metadata, "spec": spec}]
+        return [*claims, *pods, {"apiVersion": API, "kind": "PodGroup", "metadata": metadata, "spec": spec}]
 
     def _bind_together(self, name: str, pods: list[Object]) -> None:
         """Now and then a rule that the pods of a group have about each other."""

@@ -184,6 +184,11 @@ class NodeScorer(ABC):
         """Called before `raw` with the candidate nodes, for GLOBAL scores whose raw column depends on them."""
         return None
 
+    def placement(self, tasks: Sequence[TaskClass], nodes: BoolArray) -> int | None:
+        """How good it is, from 0 to 100, to give a group of tasks these nodes, which are one domain of its topology. None: this score
+        does not compare domains."""
+        return None
+
     def failure(self, task: TaskClass) -> Reason | None:
         """After a node was chosen by a GLOBAL score: why the scores do not count, so that the task is not placed."""
         return None

@@ -2,13 +2,14 @@
 
 The pods of a group are tried in their order, each with the ones before it in place. The search ends as soon as the minimum cannot be
 reached. The children of a composite are tried the same way, each as a whole. A topology constraint makes *placements*: one for each
-value of the label among the nodes at hand, or the one where pods of the group already are. Each is tried, and the one that takes most
-pods is kept, the first by name among equals. Where a group fails, everything below it is taken back.
+value of the label among the nodes at hand, or the one where pods of the group already are. Each is tried. The best is kept, of equal
+ones the first by name: more pods are better, and so are nodes that become fuller. Where a group fails, everything below it is taken
+back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -133,22 +134,38 @@ class GroupPlacement:
         masks = self._placements(node, within)
         if isinstance(masks, str):
             return Outcome(message=masks)
-        best: Outcome | None = None
+        found: list[tuple[BoolArray, Outcome]] = []
         first = ""
         for mask in masks:
             mark = self.board.mark()
             outcome = self._place(node, mask)
             self.board.take_back(mark)
             first = first or outcome.message
-            if not outcome.message and (best is None or len(outcome.pairs) > len(best.pairs)):
-                best = outcome
-        if best is None:
+            if not outcome.message:
+                found.append((mask, outcome))
+        if not found:
             return Outcome(
                 message=f"0/{len(masks)} placements are available, first placement status: {first or 'no node has the label'}"
             )
+        best = self._best(node, found)
         for row, where in best.pairs:
             self.board.put(row, where)
         return best
+
+    def _best(self, node: GroupNode, found: Sequence[tuple[BoolArray, Outcome]]) -> Outcome:
+        """The placement with the highest score, the first among equals. Its score is the share of pods that it takes, of the most that
+        one takes, and what scorers of the profile say of it."""
+        held = len(scheduled(self.session, node))
+        most = held + max(len(outcome.pairs) for _, outcome in found)
+        if len(found) == 1 or not most:
+            return found[0][1]
+
+        def score(mask: BoolArray, outcome: Outcome) -> float:
+            tasks = [self.session.class_of(row) for row, _ in outcome.pairs]
+            parts = ((each.weight, each.placement(tasks, mask)) for each in self.session.scorers_for(tasks[0])) if tasks else ()
+            return (held + len(outcome.pairs)) * 100 // most + sum(weight * part for weight, part in parts if part is not None)
+
+        return max(found, key=lambda each: score(*each))[1]
 
     def _placements(self, node: GroupNode, within: BoolArray | None) -> list[BoolArray] | str:
         """The nodes of each value of the label, by value; the reason if pods of the group already are in several domains."""

@@ -126,6 +126,22 @@ class Allocation(NodeScorer):
             return np.where(some, np.floor(total / weights + 0.5), 0.0)
         return np.where(some, total // weights, 0).astype(float)
 
+    def placement(self, tasks: Sequence[TaskClass], nodes: BoolArray) -> int | None:
+        """How full the nodes become together, whatever the strategy says of single nodes."""
+        at, total, weights = self.session.nodes, 0, 0
+        for resource, weight in self.resources:
+            dim = self.session.snapshot.space.find(resource)
+            if dim is None or dim >= at.allocatable.shape[0]:
+                continue
+            asked = sum(int(task.scoring[dim] if dim < 2 else task.request[dim]) for task in tasks)
+            has = nodes & (at.allocatable[dim] > 0)
+            if not has.any() or (not asked and resource not in ALWAYS_SCORED):
+                continue
+            capacity = int(at.allocatable[dim][has].sum())
+            used = int((at.scoring[dim] if dim < 2 else at.requested[dim])[has].sum())
+            total, weights = total + weight * (min(used + asked, capacity) * 100 // capacity), weights + weight
+        return total // weights if weights else 0
+
     def _everywhere(self, parts: Sequence[NodeAmounts | None]) -> FloatArray | None:
         """The score where every node has every resource, as in most clusters: the weights then are the same for all nodes. None: some
         node lacks a resource."""

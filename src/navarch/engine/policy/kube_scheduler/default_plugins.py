@@ -92,7 +92,7 @@ ALWAYS_RUN: Mapping[str, tuple[str, str]] = {
 """Point without a switch of its own -> the point whose switch it follows (empty: none), and why."""
 GROUP_POINTS: Mapping[str, tuple[str, str]] = {
     "placementGenerate": ("TopologyPlacementGenerator", "a group always goes to one value of the label that it names"),
-    "placementScore": ("PodGroupPodsCount", "the placement that takes most pods of a group always wins"),
+    "placementScore": ("PodGroupPodsCount", "the pods that a placement takes always count, with a weight of 1"),
     "podGroupPostFilter": ("", "DefaultPreemption at postFilter says whether groups preempt, and claims are always released"),
 }
 """Point of kube-scheduler's workload cycle -> the plugin that is followed there, and what happens whatever a profile says."""
