@@ -3,7 +3,7 @@
 A group stands in the queue where its most important, oldest waiting pod stands; a group of groups where its first group does.
 `group_placement` finds the nodes. If the minimum is reached, what was placed is kept, and the other pods are refused on their own. If
 not, everything is taken back, every pod is told the group's shortage, and less important pods may be evicted for the group as a whole
-(`group_preemption`).
+(`group_preemption`). The same happens if the group has its minimum, and none of its other pods finds a node.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class GangCycle:
             return
         statement = session.statement()
         board = StatementBoard(self.action, statement)
-        found = GroupPlacement(self.action, board, self._waiting).place(root)
+        found = GroupPlacement(self.action, board, self._waiting).place_root(root)
         if not found.message:
             statement.commit()
             self.action.changes += 1

@@ -127,6 +127,14 @@ class GroupPlacement:
         self.board = board
         self._waiting = waiting
 
+    def place_root(self, root: GroupNode) -> Outcome:
+        """As `place`, but a group none of whose waiting pods finds a node fails, although the pods that it has may be enough."""
+        found = self.place(root)
+        if not found.message and not found.pairs:
+            texts = (*(errors.message for errors in found.refused.values()), *found.failed.values())
+            found.message = texts[0] if texts else "no pod of the group waits"
+        return found
+
     def place(self, node: GroupNode, within: BoolArray | None = None) -> Outcome:
         """On success what was placed stays on the board; on failure nothing does."""
         if not node.label:

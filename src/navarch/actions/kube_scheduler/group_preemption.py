@@ -62,7 +62,7 @@ class GroupPreemption:
                 self._move(trial, unit, back=False)
             self.action.changed()
             board = TrialBoard(self.action, trial)
-            found = GroupPlacement(self.action, board, self._waiting).place(root)
+            found = GroupPlacement(self.action, board, self._waiting).place_root(root)
             victims = () if found.message else self._needed(trial, lesser, found.pairs)
             board.take_back(0)
         self.action.changed()
