@@ -50,7 +50,8 @@ class Allocate(Action):
 
     def execute(self) -> None:
         session = self.session
-        lost = set() if session.semantics.promises_are_kept else self._doubt_promises()
+        lost, doubted = (set[int](), dict[int, list[int]]()) if session.semantics.promises_are_kept else self._doubt_promises()
+        self._any_doubted = bool(doubted)
         admit_groups_without_pods(session)
         jobs: dict[str, JobHeap] = {}
         self._tasks: dict[int, list[int]] = {}
@@ -58,6 +59,8 @@ class Allocate(Action):
             best_effort = None if keeps_to_label(job) else False
             tasks = waiting_tasks(session, job, best_effort=best_effort) if takes_part(session, job) else []
             tasks = [task for task in tasks if task not in lost] if lost else tasks
+            if job.row in doubted and takes_part(session, job):
+                tasks = tasks + doubted[job.row]
             if tasks:
                 self._tasks[job.row] = tasks
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
@@ -81,7 +84,7 @@ class Allocate(Action):
         session = self.session
         turns = Turns(session, jobs, self._refused_by_queue)
         in_turns = bool(session.implementing(JobTurn))
-        together = EqualTurns(session, turns, self._sorted_tasks) if may_take_turns_together(session) else None
+        together = EqualTurns(session, turns, self._sorted_tasks) if self._may_take_turns_together() else None
         while (best := turns.next()) is not None:
             refusal = session.turn_refusal(best) if in_turns else None
             if refusal is not None:
@@ -101,6 +104,9 @@ class Allocate(Action):
                 session.turn_failed(best)
             session.placing = None
             turns.again(best.queue)
+
+    def _may_take_turns_together(self) -> bool:
+        return not self._any_doubted and may_take_turns_together(self.session)
 
     def _keep_promises(self) -> None:
         """Tasks for which others were evicted are placed before all others, held to hard limits alone. Otherwise the freed room may go
@@ -199,22 +205,28 @@ class Allocate(Action):
                 job.phase, job.reasons[:] = phase, reasons
                 job.fit_errors.clear()
 
-    def _doubt_promises(self) -> set[int]:
-        """Try tasks with a promise as if they had none (see `Semantics.promises_are_kept`).
+    def _doubt_promises(self) -> tuple[set[int], dict[int, list[int]]]:
+        """Tasks with a promise of this cycle are tried as if they had none (see `Semantics.promises_are_kept`): in the turn of their
+        job, or at once where the job is placed domain by domain.
 
-        Returns the tasks that lost their promise; they are not tried again."""
+        Returns the tasks that lost their promise at once, which are not tried again, and job row -> the tasks to try in its turn."""
         session = self.session
         lost: set[int] = set()
+        doubted: dict[int, list[int]] = {}
         for row in session.promised_to_gangs:
             job, task = session.job_of(row), session.class_of(row)
-            if job is None or session.status[row] != TaskStatus.PIPELINED or not session.allocatable(job.queue, task, 1)[0]:
+            if job is None or session.status[row] != TaskStatus.PIPELINED:
                 continue
-            if session.view(task).choose(1)[0]:
+            if not (_has_domains(job) or keeps_to_label(job)):
+                doubted.setdefault(job.row, []).append(row)
+            elif not session.allocatable(job.queue, task, 1)[0]:
+                continue
+            elif session.view(task).choose(1)[0]:
                 session.statement().withdraw(row)
                 lost.add(row)
             else:
                 job.fit_errors[row] = session.view(task).explain()
-        return lost
+        return lost, doubted
 
     def _turn(self, job: Job) -> bool:
         """One attempt at a job. True: it is ready and has tasks left for another turn."""

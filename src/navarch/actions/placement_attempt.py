@@ -58,6 +58,10 @@ class PlacementAttempt:
             session.domains.start_anchor(part)
             self._within = None if domain == session.domains.tree.top else session.domains.tree.mask(domain)
         self._refusals = RoleRefusals(session, tasks, lasting=refusals_last and self._missing() > 1)
+        self._promised = frozenset[int]()
+        """Tasks that have a promise of this cycle and are tried once more."""
+        if session.promised_to_gangs:
+            self._promised = frozenset(row for row in tasks if session.status[row] == TaskStatus.PIPELINED)
         self._is_lost = False
         """The job cannot start any more in this attempt."""
 
@@ -109,6 +113,8 @@ class PlacementAttempt:
     def _place(self, task: TaskClass, nodes: list[int], *, pipelined: bool) -> bool:
         """Put the next tasks on these nodes. A plugin may refuse some of them there: then none is placed, and the others wait."""
         session, job = self._session, self._job
+        if self._loses_promise(nodes[0]):
+            return False
         chosen = self._take(len(nodes))
         groups: tuple[str, ...] = ()
         if session.devices is not None and shares_devices(task):
@@ -134,9 +140,23 @@ class PlacementAttempt:
         view = session.view(task)
         if not view.feasible()[row] or not view.future[row]:
             return False
+        if self._loses_promise(row):
+            return True
         place = self._statement.allocate if view.idle[row] else self._statement.pipeline
         place(self._job, self._take(1), [row], task)
         return True
+
+    def _loses_promise(self, node: int) -> bool:
+        """The next task is about to get this node. If it has a promise of this cycle, the promise is forgotten. True: it was for
+        this node, and the task waits."""
+        row = self._tasks[-1]
+        if row not in self._promised or self._session.status[row] != TaskStatus.PIPELINED:
+            return False
+        here = self._session.node[row] == node
+        self._statement.forget_promise(row, keeps_room=not here)
+        if here:
+            self._take(1)
+        return bool(here)
 
     def _take(self, count: int) -> list[int]:
         return take_next(self._session, self._tasks, count, moving=self._moving)
@@ -146,6 +166,8 @@ class PlacementAttempt:
     def _wanted(self, task: TaskClass, role: str) -> int:
         """How many of the next tasks to place in one step."""
         wanted = self._missing()
+        if self._tasks[-1] in self._promised:
+            return 1
         if wanted > 1 and (self._moving or self._refusals.bind(role) or self._session.view(task).one_by_one(self._within)):
             wanted = 1
         return self._run_length(task, wanted, alike=self._refusals.alike)
@@ -162,6 +184,8 @@ class PlacementAttempt:
         for row in reversed(tasks):
             spec = session.task(row)
             if count == most or spec.role != role or spec.nominated_node or not (alike or session.class_of(row) is task):
+                break
+            if row in self._promised:
                 break
             count += 1
         return count

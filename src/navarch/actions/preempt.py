@@ -12,7 +12,7 @@ import numpy as np
 from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.actions.preempt_dry_run import PreemptDryRun
-from navarch.actions.preemptor_eligibility import may_evict_for, needs_domain
+from navarch.actions.preemptor_eligibility import may_evict_for, names_topology, needs_domain
 from navarch.actions.task_heap import take_next
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
@@ -46,7 +46,7 @@ class Preempt(Action):
         self._failed = FailedAttempts(session)
         self._bounds: dict[str, IntArray] = {}
         for job in session.jobs_with_pending():
-            elsewhere = needs_domain(job) if session.semantics.evictions_mind_domains else job.spec.topology is not None
+            elsewhere = needs_domain(job) if session.semantics.evictions_mind_domains else names_topology(job)
             if not takes_part(session, job) or elsewhere or not session.job_starving(job):
                 continue
             tasks = waiting_tasks(session, job, best_effort=None)

@@ -67,7 +67,9 @@ class PreemptDryRun:
         ordered = search.victim_order(session, offered, self.job.queue)
         gone = search.evict_until(trial, ordered, enough, for_=self.job.key, reason="preempt")
         kept: list[int] = []
-        if gone:
+        if gone is None and not session.semantics.dry_run_minds_queue and search.fits(session, task, node) and view.passes(node):
+            kept = [op.tasks[0] for op in reversed(trial.operations)]
+        elif gone:
             search.give_back(trial, 0, enough)
             kept = [op.tasks[0] for op in trial.operations]
         trial.discard()

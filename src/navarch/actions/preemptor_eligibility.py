@@ -15,6 +15,11 @@ def needs_domain(job: Job) -> bool:
     return any(demand is not None and (demand.label or (demand.hard and not demand.topology)) for demand in demands)
 
 
+def names_topology(job: Job) -> bool:
+    """Whether the job, or a part of it, says anything about domains, even a preference: then Volcano's `preempt` passes over it."""
+    return job.spec.topology is not None or any(group.topology is not None for group in job.spec.sub_groups)
+
+
 def keeps_to_label(job: Job) -> bool:
     """Whether all nodes of the job must have the same value of a label. Only `allocate` searches such domains."""
     return job.spec.topology is not None and bool(job.spec.topology.label)

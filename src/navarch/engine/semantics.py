@@ -160,8 +160,8 @@ class Semantics:
     )
     promises_are_kept: bool = switch(
         True,
-        "allocate tries tasks that gang eviction has promised a node once more: one that would fit beside its own promise "
-        "loses it, one that would not has that as its reason",
+        "allocate tries tasks that gang eviction has promised a node once more: one that is given that node again loses it, one that "
+        "is given another node leaves it taken, one that is given none has that as its reason",
     )
     promised_jobs_first: bool = switch(
         True, "a job for which others were evicted waits for its turn like any other, so that another job may take the room"
@@ -174,6 +174,9 @@ class Semantics:
     )
     gangs_lose_newest_first: bool = switch(
         True, "gang eviction takes the surplus of a gang by priority and UID, so possibly its first tasks"
+    )
+    dry_run_minds_queue: bool = switch(
+        True, "topology-aware preemption evicts all that it may from a node for a task that its queue may not take even then"
     )
     evicts_for_all_pending: bool = switch(False, "gang eviction makes room for every pending task of a job at once, or for none")
     moved_task_keeps_stale_share: bool = switch(

@@ -64,6 +64,7 @@ COMPAT: Mapping[str, Semantics] = {
         zero_requests_must_fit=True,
         classes_serve_resources=False,
         evicts_for_all_pending=True,
+        dry_run_minds_queue=False,
         reclaim_minds_job_order=False,
         gangs_lose_newest_first=False,
         stale_promise_blocks=True,
