@@ -194,8 +194,8 @@ def plan(
     if of_shard is not None:
         result.ignored = {kind: count for kind, count in result.ignored.items() if not kind.startswith(GROUP)}
     _remark(result, [*unread, *result.mistakes])
-    if names is not None:
-        for line in waiting_for_others((each.manifest for each in documents), names):
+    if result.scheduler_names is not None:
+        for line in waiting_for_others((each.manifest for each in documents), result.scheduler_names):
             click.echo(line, err=True)
     if not any(each.manifest.get("kind") == "Node" for each in documents):
         click.echo("no Node is in the input: nothing can be placed", err=True)

@@ -56,6 +56,8 @@ class Plan(Struct):
     mistakes: list[ObjectError] = field(default_factory=list)
     """Objects that were left out (only with `keep_going`)."""
     warnings: list[str] = field(default_factory=list)
+    scheduler_names: frozenset[str] | None = None
+    """Whose pending pods were decided: names that were given, or that the policy has; None: everyone's."""
 
     @property
     def binds(self) -> list[Bind]:
@@ -138,7 +140,7 @@ def plan(
     left_out = mistakes if keep_going else []
     read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
     ignored = {kind: count for kind, count in sorted(inventory.ignored.items()) if kind not in read}
-    return Plan(records, timings, ignored, left_out, list(dict.fromkeys(warnings)))
+    return Plan(records, timings, ignored, left_out, list(dict.fromkeys(warnings)), settings.scheduler_names)
 
 
 def _unknown_nodes(run: Cycles) -> list[str]:

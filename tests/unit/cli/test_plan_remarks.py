@@ -28,3 +28,6 @@ def test_a_plan_for_one_scheduler_counts_the_waiting_pods_of_others(tmp_path: Pa
     result = CliRunner().invoke(main, ["plan", "-f", str(file), "--scheduler-name", "navarch"])
     told = "2 pods without a node name the scheduler volcano, and are left out: --scheduler-name volcano decides for them"
     assert told in result.stderr
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("actions: allocate\ntiers:\n- plugins:\n  - name: gang\nschedulerParams: {schedulerName: navarch}\n")
+    assert told in CliRunner().invoke(main, ["plan", "-f", str(file), "--policy", str(policy)]).stderr
