@@ -61,7 +61,9 @@ class PreemptDryRun:
         trial = session.statement()
 
         def enough() -> bool:
+            session.queues_are_open = not session.semantics.dry_run_minds_queue
             room = session.allocatable(self.job.queue, task, 1)[0] > 0
+            session.queues_are_open = False
             return room and search.fits(session, task, node) and view.passes(node)
 
         ordered = search.victim_order(session, offered, self.job.queue)

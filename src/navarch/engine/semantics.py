@@ -176,7 +176,9 @@ class Semantics:
         True, "gang eviction takes the surplus of a gang by priority and UID, so possibly its first tasks"
     )
     dry_run_minds_queue: bool = switch(
-        True, "topology-aware preemption evicts all that it may from a node for a task that its queue may not take even then"
+        True,
+        "topology-aware preemption evicts for closed queues, and all that it may from a node for a task that its queue may not take "
+        "even then",
     )
     evicts_for_all_pending: bool = switch(False, "gang eviction makes room for every pending task of a job at once, or for none")
     moved_task_keeps_stale_share: bool = switch(

@@ -152,6 +152,8 @@ class Session(PluginRunner):
         """Pod slots of each node that were free when the cycle opened, where rebinds are checked against them."""
         if self.semantics.rebinds_check_opening_idle:
             self.opening_free_pods = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
+        self.queues_are_open = False
+        """True while a dry run asks queues that are closed as if they were open (see `dry_run_minds_queue`)."""
         self.out_of_view: set[int] = set()
         """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
         self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
