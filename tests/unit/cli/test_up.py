@@ -269,6 +269,14 @@ def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path) -> None:
     assert f"port {port} of this machine is in use already; --port 0 takes any free one" in result.output
 
 
+def test_a_kubeconfig_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "kubeconfig"
+    result = CliRunner().invoke(main, ["up", "--no-sample", "--no-web", "--kubeconfig", str(path)])
+    assert (result.exit_code, "the cluster cannot start: " in result.output) == (1, True)
+    assert str(tmp_path / "file") in result.output and "Traceback" not in result.output
+
+
 def test_without_a_home_directory_the_same_is_said() -> None:
     """A container whose user is a number that no account has, and no $HOME."""
     script = """

@@ -13,6 +13,7 @@ from navarch.embedded.api.deletion import DeleteOptions
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.work_queue import WorkQueue
 from navarch.embedded.kubelets.node_status import LEASE_NAMESPACE, LEASE_SECONDS, LEASES, conditions
+from navarch.embedded.storage.feeds import Watch
 from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
 from navarch.embedded.timers import Timers
@@ -41,6 +42,7 @@ class NodeLifecycle:
         self._pods: dict[str, dict[str, ObjectKey]] = {}
         """node -> uid -> pod."""
         self._checked = 0.0
+        self._watches: list[Watch] = []
 
     def start(self) -> None:
         self._watches = [

@@ -23,6 +23,7 @@ from navarch.embedded.kubelets.node_capacity import Room, held_by
 from navarch.embedded.kubelets.node_status import NOT_READY, Heartbeat, conditions, registered
 from navarch.embedded.kubelets.pod_behaviour import PREFIX, KubeletOptions, PodBehaviour, behaviour_of
 from navarch.embedded.kubelets.staged_pods import PodStages
+from navarch.embedded.storage.feeds import Watch
 from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
 from navarch.embedded.timers import Timers, seconds_of
@@ -71,6 +72,7 @@ class HollowKubelets:
         self._stages = PodStages(operations, timers, self._recorder, self.options.seed)
         self._queue: WorkQueue[ObjectKey] = WorkQueue("kubelet", self._look, timers)
         self._numbers = 0
+        self._watches: list[Watch] = []
 
     def start(self) -> None:
         """Take charge of all nodes and pods there are and will be; call it on the loop."""

@@ -17,6 +17,7 @@ from navarch.embedded.api.writing import WriteOptions
 from navarch.embedded.controllers.event_recorder import Recorder
 from navarch.embedded.create_objects import create_all
 from navarch.embedded.kubelets.stages import Stage, StageError, read_stage
+from navarch.embedded.storage.feeds import Watch
 from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
 from navarch.embedded.timers import Timers
@@ -38,6 +39,7 @@ class PodStages:
         self._stages: dict[str, Stage] = {}
         self._waiting: dict[str, str] = {}
         """Pod uid -> the stage whose delay runs."""
+        self._watch: Watch | None = None
 
     def start(self) -> None:
         text = (resources.files("navarch.embedded.kubelets") / "stage_crd.yaml").read_bytes()
@@ -46,7 +48,8 @@ class PodStages:
         self._watch = self._store.subscribe(RESOURCE, self._on_stage)
 
     def stop(self) -> None:
-        self._watch.close()
+        if self._watch is not None:
+            self._watch.close()
 
     def __bool__(self) -> bool:
         return bool(self._stages)
