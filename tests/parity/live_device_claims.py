@@ -5,9 +5,10 @@ Each is compared before the next comes: whether it gets a node, on that node whi
 that waits. Which of several nodes it is depends on scores and on chance, so ours decides for the node that kube-scheduler chose.
 
 Devices that consume counters take part with `--partitions`. kube-scheduler before 1.36.4 does not give counters back when it passes
-over a device, and it ends on a request for all devices if one consumes counters. No request for several devices is under a
-`distinctAttribute`: kube-scheduler compares a device only with the last of each request (docs/parity.md). DeviceTaintRules take no
-part: kube-scheduler before 1.36.4 ends when it meets one.
+over a device, does not count those of devices that claims share, and ends on a request for all devices if one consumes counters.
+
+No request for several devices is under a `distinctAttribute`: kube-scheduler compares a device only with the last of each request
+(docs/parity.md). DeviceTaintRules take no part: kube-scheduler before 1.36.4 ends when it meets one.
 """
 
 from __future__ import annotations
