@@ -76,6 +76,8 @@ class Statement:
         self.action = session.action
         self.operations: list[Operation] = []
         self._evictions: dict[int, Operation] = {}
+        self._moved_back: set[int] = set()
+        """With `moved_task_keeps_stale_share`: evicted tasks whose move to another device of their node was taken back."""
         self._each: PlacedEach | None = None
 
     def __len__(self) -> int:
@@ -181,6 +183,11 @@ class Statement:
                 restores=eviction,
             )
         )
+
+    def is_listed(self, task: int) -> bool:
+        """Whether the node of an evicted task still lists it. With `moved_task_keeps_stale_share` a move to another device of the node
+        that was taken back removes it from the list."""
+        return task not in self._moved_back
 
     def withdraw(self, task: int) -> None:
         """Take back a promise made earlier in the cycle; the task is pending again. Not undone by `discard`."""
@@ -370,20 +377,23 @@ class Statement:
         elif operation.kind == RELEASING:
             self._evictions.pop(operation.tasks[0], None)
             self._unrelease(operation)
+            if operation.tasks[0] in self._moved_back:
+                self._moved_back.discard(operation.tasks[0])
+                self._keep_stale_share(operation)
         else:
             if operation.before == PENDING and operation.job is not None and not self.trial:
                 operation.job.last_undone.update(dict.fromkeys(operation.tasks, operation.kind))
             self._apply(operation, -1)
             if operation.left and operation.came_from == operation.nodes[0] and self.session.semantics.moved_task_keeps_stale_share:
-                self._keep_stale_share(operation)
+                self._moved_back.add(operation.tasks[0])
+                if self.session.devices is not None:
+                    self.session.devices.keep_stale_share(operation.task, operation.tasks[0], operation.nodes[0])
 
-    def _keep_stale_share(self, operation: Operation) -> None:
-        """Keep the share that a moved task had on another device of its node there as leaving, beside the task itself."""
-        session, task, row = self.session, operation.task, operation.nodes[0]
-        session.nodes.place(operation.rows, _ONE, task.request, task.footprint, 1, pipelined=False)
-        session.nodes.release(row, task.request, task.footprint, 1)
-        if session.devices is not None:
-            session.devices.keep_stale_share(task, operation.tasks[0], row)
+    def _keep_stale_share(self, eviction: Operation) -> None:
+        """The task is back on its node. What it left there for another device stays as leaving, beside the task itself."""
+        nodes, task, row = self.session.nodes, eviction.task, eviction.nodes[0]
+        nodes.place(np.array([row]), _ONE, task.request, task.footprint, 1, pipelined=False)
+        nodes.release(row, task.request, task.footprint, 1)
 
     def _unrelease(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job

@@ -205,7 +205,7 @@ class ChunkPlacement:
             held = () if session.devices is None else session.devices.groups.get(task, ())
             # A pod that was moved before is still on the node that it leaves: finding it there takes back only its last eviction.
             left = session.left_places.get(task, {}).get(row)
-            same = (session.node[task] == row and held == groups) or left == groups
+            same = (session.node[task] == row and held == groups and statement.is_listed(task)) or left == groups
             if same and all(plugin.same_place(task, row) for plugin in session.implementing(SamePlace)):
                 statement.restore(task)
                 return
