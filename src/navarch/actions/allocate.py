@@ -98,7 +98,9 @@ class Allocate(Action):
                 turns.again(best.queue)
                 continue
             session.tried[best.key] = None
-            if self._turn(best):
+            has_more = self._turn(best)
+            self._bind_earlier(best)
+            if has_more:
                 jobs[best.queue.name].push(best)
             elif in_turns and not session.job_ready(best) and not session.job_pipelined(best):
                 session.turn_failed(best)
@@ -107,6 +109,11 @@ class Allocate(Action):
 
     def _may_take_turns_together(self) -> bool:
         return not self._any_doubted and may_take_turns_together(self.session)
+
+    def _bind_earlier(self, job: Job) -> None:
+        """Bind what earlier turns of the cycle gave the job and did not bind, because it could only start later: it is ready now."""
+        if job.counts[TaskStatus.ALLOCATED] and self.session.job_ready(job):
+            self.session.statement().bind_allocated(job, job.tasks_in(TaskStatus.ALLOCATED))
 
     def _keep_promises(self) -> None:
         """Tasks for which others were evicted are placed before all others, held to hard limits alone. Otherwise the freed room may go

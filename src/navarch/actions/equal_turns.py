@@ -25,6 +25,7 @@ from navarch.engine.placement.mixed_run import MixedRuns
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Allocatable, JobMissing, JobOrder, JobReady, JobTurn, MovingTaskOrder, Overused
 from navarch.engine.session import Session
+from navarch.model.status import TaskStatus
 
 _MOST = 1 << 10
 """Turns that are taken in one step at most."""
@@ -129,9 +130,11 @@ class EqualTurns:
 
     def _look(self, job: Job) -> _Waiting | None:
         """The next tasks of a job. None: its turn may be more than one plain step, because it needs more tasks, or has parts, a
-        nominated node, or tasks that were refused before."""
+        nominated node, or tasks that were refused before, or that an earlier turn placed and did not bind."""
         session, spec = self._session, job.spec
         if session.job_missing(job) != 1 or spec.sub_groups or spec.topology is not None or job.fit_errors:
+            return None
+        if job.counts[TaskStatus.ALLOCATED]:
             return None
         tasks = self._tasks_of(job)
         nominated = session.snapshot.tasks.nominated

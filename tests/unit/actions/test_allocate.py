@@ -212,3 +212,17 @@ def test_a_group_without_pods_is_admitted_where_no_other_action_admits() -> None
     assert phases(decided(cluster, Gang)) == {"empty": "Inqueue"}
     assert phases(decided(cluster, Gang, actions=("allocate", "enqueue")))["empty"] == "Inqueue"
     assert phases(decided(cluster, Gang, actions=("backfill",))) == {"empty": "Pending"}
+
+
+def test_a_gang_that_a_later_turn_completes_is_bound_whole() -> None:
+    """Three pods keep the nodes that they were promised. Node n1 is still being vacated, so the first turn binds nothing. The fourth
+    pod makes the gang ready in the same cycle."""
+    cluster = with_nodes(("n1", {"cpu": 2}), ("n2", {"cpu": 1}), ("n3", {"cpu": 1}))
+    cluster.put_task(task("leaving", shape(cpu=2), node="n1", status=TaskStatus.RELEASING))
+    add_job(cluster, "gang", [shape(cpu=1)] * 4, minimum=2)
+    for number, node in enumerate(("n1", "n1", "n2")):
+        pod = cluster.task(f"gang-{number}")
+        assert pod is not None
+        cluster.put_task(replace(pod, nominated_node=node))
+    record = decided(cluster, Gang)
+    assert binds(record) == {"gang-2": "n2", "gang-3": "n3"}
