@@ -60,6 +60,7 @@ from navarch.engine.reasons import Event, Reason
 from navarch.engine.semantics import Semantics
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
+from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
     from navarch.engine.policy.values import PluginOption, Policy
@@ -262,7 +263,7 @@ class PluginRunner:
 
     def job_starving(self, job: Job) -> bool:
         if self.semantics.starving_is_pending:
-            return job.counts[0] > 0
+            return job.counts[TaskStatus.PENDING] > 0
         return combine.starving(self.in_tiers(JobStarving), lambda p: p.job_starving(job), self.semantics)
 
     def turn_refusal(self, job: Job) -> Reason | None:
