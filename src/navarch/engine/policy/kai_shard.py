@@ -93,11 +93,11 @@ class _Translation:
         self._remark()
         document: dict[str, object] = {
             "compat": "kai",
-            "actions": ", ".join(self._actions()),
+            "actions": (actions := self._actions()),
             "tiers": [{"plugins": self._plugins()}],
             "schedulerParams": self._params(),
         }
-        self._check_depths(document["actions"])
+        self._check_depths(actions)
         for key in _COPIED:
             if self.spec.get(key):
                 document[key] = self.spec[key]
@@ -172,7 +172,12 @@ class _Translation:
     def _actions(self) -> list[str]:
         self.origin["actions",] = (*self.at, "actions")
         moves = all(self._strategy(resource) != "spread" for resource in ("gpu", "cpu"))
-        return [name for name, _ in self._ordered("actions", ACTIONS, {"consolidation": moves})]
+        names: list[str] = []
+        for name, override in self._ordered("actions", ACTIONS, {"consolidation": moves}):
+            if override is not None:
+                self.origin["actions", len(names)] = (*self.at, "actions", name)
+            names.append(name)
+        return names
 
     def _ordered(
         self, key: str, built_in: Mapping[str, int], on: Mapping[str, bool]
@@ -222,12 +227,12 @@ class _Translation:
                 self._tell(path, f"has no effect: {about_flag(flag) or 'no flag of that name is known'}")
         return params
 
-    def _check_depths(self, actions: object) -> None:
+    def _check_depths(self, actions: list[str]) -> None:
         """KAI's operator refuses a depth for an action that does not run."""
         path = (*self.at, "queueDepthPerAction")
         for action in self._mapping(path, self.spec.get("queueDepthPerAction")):
-            if action not in str(actions).split(", "):
-                _refuse(self.given, (*path, action), f"found {action!r}, expected one of the actions {actions}")
+            if action not in actions:
+                _refuse(self.given, (*path, action), f"found {action!r}, expected one of the actions {', '.join(actions)}")
 
     def _usage(self) -> object:
         """The shard's source of usage over time. A Prometheus without an address is the one of the Config."""

@@ -138,6 +138,7 @@ def test_one_of_several_shards_is_chosen_by_its_name() -> None:
             {"usageDBConfig": {"clientType": "prometheus"}},
             "line 6, spec.usageDBConfig: found no connectionString, and no Prometheus in a Config, expected one of them",
         ),
+        ({"actions": {"mine": {"priority": 5}}}, "line 7, spec.actions.mine: unknown action 'mine'"),
         ({"args": "--v=3"}, "line 6, spec.args: found '--v=3', expected a mapping"),
     ],
 )
