@@ -144,18 +144,18 @@ class JobHeap:
 
 class Turns:
     """Queues take turns, best first, and in its turn each has its best job looked at. A queue that has its due gets no turn, and
-    `refused` takes its jobs with the reason; one that had its turn gets another only where it is put back."""
+    `refused` takes its jobs with the reason; one that had its turn gets another only where it is put back. Of queues that no plugin
+    tells apart, the one whose best job has waited longest is best. Otherwise the same queue would win for ever where only one of
+    several gangs fits at a time, and jobs of one queue would pass older ones of another."""
 
     def __init__(self, session: Session, jobs: Mapping[str, JobHeap], refused: Callable[[Job, Reason], None] = Job.refuse) -> None:
         self._session = session
         self._jobs = jobs
-        order = self._leftover_order if session.beyond_shares else None
+        order = self._by_longest_wait if session.semantics.longest_wait_orders_queues else None
         self._queues = QueueHeap(session, (session.queues[name] for name in jobs), order)
         self._refused = refused
 
-    def _leftover_order(self, left: Queue, right: Queue) -> int:
-        """Where only one of several gangs fits at a time, shares are equal whenever it ends: the queue whose best job has waited
-        longest goes first, or the same queue would win for ever."""
+    def _by_longest_wait(self, left: Queue, right: Queue) -> int:
         opinion = self._session.queue_opinion(left, right)
         if opinion:
             return opinion

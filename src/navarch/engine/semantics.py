@@ -46,6 +46,9 @@ class Semantics:
 
     # Queues and groups.
     empty_queue_state_is_open: bool = switch(True, "a queue without a state is not Open and admits nothing")
+    longest_wait_orders_queues: bool = switch(
+        True, "queues that no plugin tells apart are served by creation time and name, not by how long their first jobs have waited"
+    )
     implied_queues: bool = switch(True, "the queue `default` exists only if the input has it")
     default_preemptable: bool = switch(True, "a pod is a victim only if it says that it may be")
     absent_priority_is_one: bool = switch(False, "a task whose pod has no priority is ordered as if it had priority 1")

@@ -66,6 +66,8 @@ def because_of(session: Session, first: Job, second: Job) -> str:
         for plugin in session.implementing(QueueOrder):
             if plugin.queue_order(first.queue, second.queue):
                 return _word(plugin)
+        if session.semantics.longest_wait_orders_queues and first.spec.created != second.spec.created:
+            return "age"
         return "age of the queue" if first.queue.spec.created != second.queue.spec.created else "name of the queue"
     for other in session.implementing(JobOrder):
         if other.job_order(first) != other.job_order(second):

@@ -23,6 +23,7 @@ COMPAT: Mapping[str, Semantics] = {
         starving_first_tier_decides=True,
         silence_is_starving=False,
         empty_queue_state_is_open=False,
+        longest_wait_orders_queues=False,
         implied_queues=False,
         absent_priority_is_one=True,
         bad_queue_disables_capacity=True,
@@ -98,6 +99,7 @@ COMPAT: Mapping[str, Semantics] = {
     "kube-batch": Semantics(
         victims_first_tier_decides=True,
         starving_is_pending=True,
+        longest_wait_orders_queues=False,
         leftover_is_offered=False,
         impossible_demand_counts=True,
         absent_priority_is_one=True,
@@ -121,6 +123,7 @@ COMPAT: Mapping[str, Semantics] = {
     ),
     "kai": Semantics(
         next_step_is_told=False,
+        longest_wait_orders_queues=False,
         implied_queues=False,
         unserved_cards_pass=True,
         nodes_are_pooled=True,

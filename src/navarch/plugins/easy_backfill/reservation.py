@@ -25,6 +25,11 @@ class Reservation:
     at: float
     spare: IntArray
     nodes: list[int]
+    usable: BoolArray
+    """Nodes that the job may use."""
+    behind: Job | None
+    """The first job with an earlier promise on some of these nodes. That promise is made anew in every cycle and may choose other
+    nodes, so this one may move."""
 
 
 class Ends:
@@ -53,24 +58,27 @@ class Ends:
         return free
 
 
-def reserve(session: Session, job: Job, earlier: list[Reservation]) -> Reservation | None:
+def reserve(session: Session, ends: Ends, job: Job, earlier: list[Reservation]) -> Reservation | None:
     """The earliest start of the job's waiting tasks beside promises that were made before. None: no known ends let it start."""
-    ends = Ends(session)
     wanted = _classes(session, job)
     moments = np.unique(ends.end[ends.end > session.now])
-    low, high = 0, len(moments)
+    if not len(moments) or _assign(session, wanted, _free(ends, float(moments[-1]), earlier)) is None:
+        return None
+    low, high = 0, len(moments) - 1
     while low < high:
         middle = (low + high) // 2
         if _assign(session, wanted, _free(ends, float(moments[middle]), earlier)) is None:
             low = middle + 1
         else:
             high = middle
-    if low == len(moments):
-        return None
     at = float(moments[low])
     spare = _free(ends, at, earlier)
     nodes = _assign(session, wanted, spare)
-    return None if nodes is None else Reservation(job, at, spare, nodes)
+    if nodes is None:
+        return None
+    usable: BoolArray = np.any([session.view(task).possible for task, _ in wanted], axis=0)
+    behind = next((other.job for other in earlier if (other.usable & usable).any()), None)
+    return Reservation(job, at, spare, nodes, usable, behind)
 
 
 def _free(ends: Ends, moment: float, earlier: list[Reservation]) -> IntArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import navarch
-from navarch.testing.builders import node, pod, pod_group
+from navarch.testing.builders import node, pod, pod_group, queue
 
 PLUGINS = [{"name": name} for name in ("gang", "easy-backfill", "predicates")]
 POLICY: dict[str, Any] = {"actions": "allocate", "tiers": [{"plugins": PLUGINS}]}
@@ -71,3 +71,25 @@ def test_without_known_ends_nothing_is_promised_and_others_pass() -> None:
     cycle = decided(job("runs", 4, on="n1"), FIRST, job("long", 4, "900s", created=2))
     assert bound(cycle) == {"default/long-0": "n2"}
     assert any("no start can be promised" in said for said in reasons(cycle, "first"))
+
+
+def test_nothing_is_promised_to_a_job_that_its_queue_holds_back() -> None:
+    limited = {"actions": "allocate", "tiers": [{"plugins": [*PLUGINS, {"name": "capacity"}]}]}
+    small = queue("small").capability(cpu="8", memory="8Gi", **{"nvidia.com/gpu": 2})
+    group, member = job("first", 4, "50s", created=1)
+    objects = [node("n1").gpu(4), node("n2").gpu(4), small, group.queue("small"), member, *RUNNING]
+    (cycle,) = navarch.plan(objects, limited, now=NOW).to_dict()["cycles"]
+    assert bound(cycle) == {}
+    assert not any("Reserved" in said or "promised" in said for said in reasons(cycle, "first"))
+
+
+def test_the_first_job_of_another_queue_is_told_when_it_is_expected() -> None:
+    group, *members = job("second", 3, "50s", pods=2, created=2)
+    cycle = decided([queue("other")], RUNNING, FIRST, [group.queue("other"), *members])
+    said = reasons(cycle, "second")
+    assert "no start can be promised: what is promised to first comes first" in said
+    group, *members = job("second", 4, "50s", created=2)
+    runs = job("more", 4, "300s", on="n2")
+    small = [pod_group("first").created("1970-01-01T00:00:01Z"), pod("first-0").gpu(4).in_group("first")]
+    said = reasons(decided([queue("other")], RUNNING, runs, small, [group.queue("other"), *members]), "second")
+    assert any("expected to start at 1970-01-01T00:21:40Z; what is promised to first comes first" in each for each in said), said
