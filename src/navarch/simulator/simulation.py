@@ -101,8 +101,8 @@ class Simulation:
         """Whether a cycle is planned because time passes."""
         self._failures = failures
         self._schedules: dict[str, NodeSchedule] = {}
-        self._failed: dict[str, NodeSpec] = {}
-        """Nodes that are away."""
+        self.nodes_away: dict[str, NodeSpec] = {}
+        """Nodes that failed and have not returned, by name."""
         self.node_failures = 0
         self._last_move = 0.0
         """When a job last arrived or moved."""
@@ -227,7 +227,7 @@ class Simulation:
         """The node is gone with all that runs on it."""
         spec = self.cluster.nodes.specs[self.cluster.nodes.rows.of[name]]
         assert spec is not None
-        self._failed[name] = spec
+        self.nodes_away[name] = spec
         self.node_failures += 1
         hit = [job for job in self.jobs.values() if name in job.nodes.values()]
         for job in hit:
@@ -239,7 +239,7 @@ class Simulation:
         self._events.plan(self._schedules[name].next_return(self.now), Kind.NODE_RETURNS, name)
 
     def _return(self, name: str) -> None:
-        self.cluster.put_node(self._failed.pop(name))
+        self.cluster.put_node(self.nodes_away.pop(name))
         self._waiting.changes()
         self._events.plan(self._schedules[name].next_failure(self.now), Kind.NODE_FAILS, name)
 

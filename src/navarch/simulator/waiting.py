@@ -10,6 +10,9 @@ leaves out what cannot change the outcome:
 - a job that comes while an equal one waits is not tried;
 - in a queue that keeps its order nothing behind the first job is tried until that one has started. If queues have nodes of their
   own, few jobs are tried at first and more as long as all of them start.
+- an elastic job that runs with some of its pods holds up no other. A cycle is due for it when a node gains room for one more, and
+  it takes part in every other cycle too. In a queue that keeps its order it grows only where no job of the queue waits, so whenever
+  an elastic job is tried, all jobs of its queue are.
 
 Jobs that are not tried are held (`JobTable.hold`), as the live scheduler holds those that wait.
 """
@@ -99,11 +102,12 @@ class TryAll:
 class _Class:
     """Waiting jobs that fare alike, in policy order."""
 
-    __slots__ = ("asks", "counts", "entries", "line", "needed", "pods", "roomy", "rows", "tried")
+    __slots__ = ("asks", "counts", "entries", "is_elastic", "line", "needed", "pods", "roomy", "rows", "tried")
 
     def __init__(self, pods: tuple[PodSet, ...], needed: int, asks: list[Asks], counts: list[int], line: _Line) -> None:
         self.pods = pods
         self.needed = needed
+        self.is_elastic = needed < sum(counts)
         self.asks = asks
         """Of a pod, for each kind of pod that they have."""
         self.counts = counts
@@ -148,9 +152,12 @@ class ByRoom:
         self._lines: dict[str, _Line] = {}
         self._classes: dict[Hashable, _Class] = {}
         self._waiting: dict[str, tuple[_Class, tuple[Any, str]]] = {}
+        self._growing: dict[str, _Class] = {}
+        """Elastic jobs that run without some of their pods."""
         self._active: dict[str, None] = {}
         """Jobs that the next cycle tries."""
         self._by_node: dict[str, list[_Class]] | None = None
+        self._some_are_elastic = False
         self._queues_share_nodes = False
         """Then the order of queues decides as well, and a cycle has to see all that could start."""
 
@@ -158,6 +165,11 @@ class ByRoom:
 
     def arrives(self, job: SimulatedJob) -> None:
         key = job.spec.key
+        if job.nodes:
+            self.leaves(job)
+            self._growing[key] = self._class_of(job)
+            self._activate(key)
+            return
         if key in self._waiting:
             return
         entry = (self._order(job.spec), key)
@@ -192,6 +204,8 @@ class ByRoom:
             line.blocked = line.entries[0][1]
 
     def leaves(self, job: SimulatedJob) -> None:
+        if self._growing.pop(job.spec.key, None) is not None:
+            self._active.pop(job.spec.key, None)
         found = self._waiting.pop(job.spec.key, None)
         if found is None:
             return
@@ -211,6 +225,9 @@ class ByRoom:
         nodes = self._cluster.nodes
         row = nodes.rows.of[node]
         idle = (nodes.allocatable[:, row] - nodes.used[:, row]).tolist()
+        for key, grows in self._growing.items():
+            if grows.room(idle) > 0:
+                self._activate(key)
         for alike in classes:
             if self._keeps_order:
                 line = alike.line
@@ -231,6 +248,8 @@ class ByRoom:
 
     def changes(self) -> None:
         self._by_node = None
+        for key in self._growing:
+            self._activate(key)
         for alike in self._classes.values():
             alike.rows, alike.roomy = None, -1
         for line in self._lines.values():
@@ -250,13 +269,22 @@ class ByRoom:
         return bool(self._active)
 
     def begin_cycle(self) -> None:
-        return None
+        if not self._keeps_order or not self._some_are_elastic:
+            return
+        starting = [self._waiting[key][0] for key in self._active if key in self._waiting]
+        for alike in (*self._growing.values(), *starting):
+            if alike.is_elastic and alike.line.tried < len(alike.line.entries):
+                alike.line.tried = len(alike.line.entries)
+                for _, other in alike.line.entries:
+                    self._activate(other)
 
     def end_cycle(self) -> None:
         failed, self._active = self._active, {}
         for key in failed:
-            alike, _ = self._waiting[key]
+            if key in self._growing:
+                continue
             self._cluster.jobs.hold(key, True)
+            alike, _ = self._waiting[key]
             if not self._keeps_order:
                 alike.tried = 0
             else:
@@ -343,6 +371,7 @@ class ByRoom:
             line = self._lines.setdefault(trace.queue, _Line())
             asks, counts = self._asks(job)
             found = self._classes[key] = _Class(trace.pods, trace.needed, asks, counts, line)
+            self._some_are_elastic |= found.is_elastic
             if self._by_node is None:
                 self._index_nodes()
             else:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from navarch.engine.record import CycleRecord
 from navarch.ingest.settings import settings_for
@@ -169,6 +170,34 @@ def test_a_shorter_job_without_room_that_comes_at_the_same_moment_stops_those_be
     fast, _ = play(jobs, "sjf", "a=1x4gpu")
     slow, _ = play(jobs, "sjf", "a=1x4gpu", skip=False)
     assert fast.starts == slow.starts == {"j00": 0.0, "j02": 100.0, "j01": 110.0}
+
+
+def wide(number: int, submit: int, pods: int, least: int) -> TraceJob:
+    """An elastic job of pods with one GPU."""
+    return replace(job(number, submit, 500, PodSet(pods, gpus=1)), min_pods=least)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "fifo-skip", "sjf", "packing"])
+def test_an_elastic_job_grows_where_one_more_pod_fits(policy: str) -> None:
+    jobs = [job(0, 0, 50, PodSet(gpus=1)), job(1, 0, 900, PodSet(gpus=1)), wide(2, 1, 3, 2)]
+    for skip in (True, False):
+        log, _ = play(jobs, policy, "a=1x4gpu", skip=skip)
+        assert log.ends["j02"] == 1 + 49 + (500 - 49 * 2 / 3)
+
+
+def test_an_elastic_job_does_not_grow_before_the_first_job_of_its_queue() -> None:
+    jobs = [job(0, 0, 50, PodSet(gpus=2)), wide(1, 1, 4, 2), job(2, 2, 10, PodSet(gpus=4)), job(3, 60, 10, PodSet(gpus=1), queue="b")]
+    fast, _ = play(jobs, "fifo", "a=1x4gpu")
+    slow, _ = play(jobs, "fifo", "a=1x4gpu", skip=False)
+    assert fast.ends == slow.ends
+    assert fast.ends["j01"] == 1 + 2 * 500
+
+
+def test_of_queues_that_share_nodes_the_one_whose_first_job_waits_longest_is_served_first() -> None:
+    jobs = [job(number, number, 50, PodSet(gpus=4), queue=queue) for number, queue in enumerate("bba")]
+    for policy in ("fifo", "fifo-skip", "easy", "packing"):
+        log, _ = play(jobs, policy, "a=1x4gpu")
+        assert log.starts == {"j00": 0.0, "j01": 50.0, "j02": 100.0}
 
 
 def test_on_a_cluster_without_gpus_cores_are_counted() -> None:
