@@ -79,17 +79,24 @@ class Fitting:
         if needed < sum(each.count for each in pods):  # an elastic job runs with fewer, in any mixture
             fits = sum(min(self._slots(each), each.count) for each in pods) >= needed
         else:
-            fits = all(self._slots(each) >= each.count for each in pods) and self._sums_fit(pods)
-        return "" if fits else TOO_LARGE
+            fits = all(self._slots(each) >= each.count for each in pods)
+        return "" if fits and self._sums_fit(needed, pods) else TOO_LARGE
 
     def _slots(self, pods: PodSet) -> int:
         """How many such pods the empty nodes take."""
         return sum(min(have // asked for have, asked in _amounts(pods, node)) for node in self._nodes if _may_use(pods, node))
 
-    def _sums_fit(self, pods: tuple[PodSet, ...]) -> bool:
-        usable = [node for node in self._nodes if any(_may_use(each, node) for each in pods)]
-        gpus = sum(dict(node.allocatable).get(GPU, 0) for node in usable)
-        return sum(each.count * each.gpu_amount for each in pods) * 1000 <= gpus
+    def _sums_fit(self, needed: int, pods: tuple[PodSet, ...]) -> bool:
+        """Whether the nodes have together what the pods that ask for least ask for, each resource for itself."""
+        usable = [dict(node.allocatable) for node in self._nodes if any(_may_use(each, node) for each in pods)]
+        for name in ("cpu", "memory", GPU, "pods"):
+            have, left = sum(each.get(name, 0) for each in usable), needed
+            for amount, count in sorted((_asked(each)[name], each.count) for each in pods):
+                have -= min(left, count) * amount
+                left -= min(left, count)
+            if have < 0:
+                return False
+        return True
 
 
 def _may_use(pods: PodSet, node: NodeSpec) -> bool:
@@ -98,8 +105,12 @@ def _may_use(pods: PodSet, node: NodeSpec) -> bool:
     return not pods.gpu_types or node.labels.get(GPU_TYPE) in pods.gpu_types
 
 
+def _asked(pods: PodSet) -> dict[str, int]:
+    """What a pod asks for, and one pod."""
+    return {"cpu": pods.cpu, "memory": pods.memory, GPU: 1000 * pods.gpus + pods.gpu_milli, "pods": 1}
+
+
 def _amounts(pods: PodSet, node: NodeSpec) -> list[tuple[int, int]]:
-    """(what the node has, what a pod asks) for each resource that it asks for, and one pod."""
+    """(what the node has, what a pod asks) for each resource that it asks for."""
     have = dict(node.allocatable)
-    asked = (("cpu", pods.cpu), ("memory", pods.memory), (GPU, 1000 * pods.gpus + pods.gpu_milli), ("pods", 1))
-    return [(have.get(name, 0), amount) for name, amount in asked if amount]
+    return [(have.get(name, 0), amount) for name, amount in _asked(pods).items() if amount]

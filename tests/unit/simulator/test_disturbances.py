@@ -96,6 +96,21 @@ def test_jobs_that_are_too_large_are_left_out_and_counted() -> None:
     assert run.measures.finished == 1
 
 
+@pytest.mark.parametrize(
+    ("pods", "least"),
+    [
+        ((PodSet(2, cpu=8000), PodSet(cpu=4000)), None),  # each kind of pod fits alone
+        ((PodSet(2, cpu=8000), PodSet(cpu=4000)), 3),
+        ((PodSet(2, cpu=8000), PodSet(2, cpu=5000)), 3),  # elastic: the three smallest need more than there is
+    ],
+)
+def test_a_job_whose_pods_do_not_fit_together_is_left_out(pods: tuple[PodSet, ...], least: int | None) -> None:
+    wide = TraceJob(name="wide", submit=0, duration=10, pods=pods, min_pods=least)
+    behind = TraceJob(name="behind", submit=1, duration=10, pods=(PodSet(cpu=1000),))
+    (run,) = simulate([wide, behind], "c=2x8cpu", ["fifo"]).runs
+    assert (run.left_out, run.measures.finished) == ({"larger than the cluster": 1}, 1)
+
+
 def test_jobs_are_left_out_for_the_reason_that_is_true_of_them() -> None:
     jobs = [
         job("large", 0, 10, gpus=8),
