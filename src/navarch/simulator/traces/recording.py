@@ -1,8 +1,8 @@
 """Recordings of a live scheduler (`navarch run --record DIR`) as a trace: what would that week have been under another policy?
 
-A job is submitted when its group was made, starts when its first pod ran, and ends at the first recording that lacks it. So a duration
-is as exact as recordings are dense. A job that runs in the last recording is taken to end then; one that never ran has no duration and
-is left out.
+A job is submitted when its group was made, and starts when its first pod ran. It ends at the first recording in which no pod of it
+waits or runs, or that shows a new group of its name. So a duration is as exact as recordings are dense. A job that runs in the last
+recording is taken to end then; one that never ran has no duration and is left out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from navarch.model.spec import JobSpec, Shape
+from navarch.model.status import IS_TERMINAL
 from navarch.offline.replay import Recording, RecordingError
 from navarch.offline.replay import read as read_recording
 from navarch.simulator.jobs import GPU, PodSet, TraceJob
@@ -25,7 +26,8 @@ class _Seen(Struct):
     spec: JobSpec
     pods: tuple[PodSet, ...]
     started: float | None = None
-    last: float = 0.0
+    end: float | None = None
+    """The first recording that shows it without pods that wait or run; None: none did so far."""
     deadline: float | None = None
     """Seconds after which the last of its pods is ended, if all of them have a deadline."""
 
@@ -41,7 +43,8 @@ def files_in(folder: str) -> list[Path]:
 
 def read(path: str, window: Window) -> Trace:
     seen: dict[str, _Seen] = {}
-    ended: list[tuple[str, _Seen, float]] = []
+    replaced: list[tuple[str, _Seen]] = []
+    """Jobs whose group was deleted and made again."""
     now = 0.0
     for file in files_in(path):
         try:
@@ -49,9 +52,8 @@ def read(path: str, window: Window) -> Trace:
         except RecordingError as error:
             raise TraceError(path, [str(error)]) from None
         now = recording.now
-        here = _note(recording, seen)
-        ended += [(key, seen.pop(key), now) for key in list(seen) if key not in here]
-    ended += [(key, found, now) for key, found in seen.items()]
+        _note(recording, seen, replaced)
+    ended = [(key, found, now if found.end is None else found.end) for key, found in (*replaced, *seen.items())]
     reader = TraceReader(path, window)
     for number, (key, found, end) in enumerate(sorted(ended, key=lambda each: (each[1].spec.created, each[0])), start=1):
         if not reader.holds(found.spec.created):
@@ -63,29 +65,33 @@ def read(path: str, window: Window) -> Trace:
     return reader.trace()
 
 
-def _note(recording: Recording, seen: dict[str, _Seen]) -> set[str]:
-    """Take down what a recording shows; keys of the jobs in it."""
-    shapes = {line.row: recording.shapes[line.shape] for line in recording.tasks}
-    tasks = {line.row: line.spec for line in recording.tasks}
+def _note(recording: Recording, seen: dict[str, _Seen], replaced: list[tuple[str, _Seen]]) -> None:
+    """Take down what a recording shows."""
+    there = {line.row: line for line in recording.tasks if not IS_TERMINAL[line.spec.status]}
     here = set()
-    for line in recording.jobs:
-        if line.spec is None or not line.tasks:
+    for job in recording.jobs:
+        tasks = [there[row] for row in job.tasks if row in there]
+        if job.spec is None or not tasks:
             continue
-        here.add(line.key)
-        found = seen.get(line.key)
-        pods = Counter(_pod(shapes[row]) for row in line.tasks if row in shapes)
-        sets = tuple(PodSet(count, *_amounts(pod)) for pod, count in pods.items())
-        if found is None or sum(each.count for each in found.pods) < sum(pods.values()):
-            started = None if found is None else found.started
-            found = seen[line.key] = _Seen(line.spec, sets, started)
-        starts = [spec.started for row in line.tasks if row in tasks and (spec := tasks[row]).started is not None]
-        if found.started is None and starts:
-            found.started = min(start for start in starts if start is not None)
-        deadlines = [tasks[row].active_deadline for row in line.tasks if row in tasks]
-        known = [each for each in deadlines if each is not None]
-        found.deadline = max(known) if known and len(known) == len(deadlines) else None
-        found.last = recording.now
-    return here
+        here.add(job.key)
+        found = seen.get(job.key)
+        if found is not None and (found.spec.uid, found.spec.created) != (job.spec.uid, job.spec.created):
+            found.end = recording.now if found.end is None else found.end
+            replaced.append((job.key, seen.pop(job.key)))
+            found = None
+        pods = Counter(_pod(recording.shapes[task.shape]) for task in tasks)
+        if found is None:
+            found = seen[job.key] = _Seen(job.spec, ())
+        if sum(each.count for each in found.pods) < sum(pods.values()):
+            found.spec, found.pods = job.spec, tuple(PodSet(count, *_amounts(pod)) for pod, count in pods.items())
+        if found.started is None:
+            found.started = min((task.spec.started for task in tasks if task.spec.started is not None), default=None)
+        deadlines = [task.spec.active_deadline for task in tasks if task.spec.active_deadline is not None]
+        found.deadline = max(deadlines) if len(deadlines) == len(tasks) else None
+        found.end = None  # a failed pod may have been made again
+    for key, found in seen.items():
+        if key not in here and found.end is None:
+            found.end = recording.now
 
 
 _Pod = tuple[int, int, int, tuple[tuple[str, str], ...]]
