@@ -138,6 +138,8 @@ def simulate(
     Exits with 2 and lists every mistake if the trace, the cluster or a policy cannot be used. Exits with 1 if a run of a sweep
     failed or the report could not be written.
     """
+    if start is not None and end is not None and start > end:
+        raise click.UsageError(f"--from {_date(start)} UTC is after --to {_date(end)} UTC, so no job lies between them")
     window = Window(**_limits(start, end))
     options = RunOptions(checkpoint, estimates, failures, arrivals)
     chosen = tuple(dict.fromkeys(policies)) or ("navarch",)

@@ -97,6 +97,12 @@ def test_a_run_without_jobs_says_why(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "navarch: the trace has no job to play\n")
 
 
+def test_a_window_that_ends_before_it_begins_is_refused() -> None:
+    result = CliRunner().invoke(main, [*GIVEN, "--from", "2026-01-03", "--to", "2026-01-02"])
+    assert result.exit_code == 2
+    assert "--from 2026-01-03 00:00 UTC is after --to 2026-01-02 00:00 UTC" in result.stderr
+
+
 def test_arrivals_need_gpus(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["simulate", "--trace", f"jsonl:{TRACE}", "--cluster", "a=1x8cpu", "--arrivals", "1.3"])
     assert result.exit_code == 2 and "found no GPU" in result.stderr

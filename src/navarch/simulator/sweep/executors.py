@@ -7,11 +7,14 @@ what was done before is in the results file.
 from __future__ import annotations
 
 import importlib
+import signal
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
 
 from msgspec import Struct
 
@@ -58,15 +61,34 @@ def run_or_fail(spec: RunSpec) -> PolicyRun | Failure:
 
 def _in_processes(specs: Sequence[RunSpec], processes: int) -> Iterator[Outcome]:
     # Not by fork: a child would share what libraries of this process hold, and a sweep lasts longer than a start.
+    others = set(active_children())
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(run_or_fail, spec): spec for spec in specs}
+        with _interrupts_left_out():
+            futures = {pool.submit(run_or_fail, spec): spec for spec in specs}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BrokenProcessPool:
             raise SweepError("a process ended before its run did; was there enough memory? Fewer --processes need less") from None
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for future in futures:
+                future.cancel()
+            if not all(future.done() for future in futures):  # interrupted: nobody waits for the runs under way
+                for process in set(active_children()) - others:
+                    process.terminate()
+
+
+@contextmanager
+def _interrupts_left_out() -> Iterator[None]:
+    """Processes that are started meanwhile ignore Ctrl-C, which a terminal sends to all of them: this process ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # another thread cannot change what signals do
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _on_dask(specs: Sequence[RunSpec], executor: str) -> Iterator[Outcome]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import signal
+from collections.abc import Generator
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +123,18 @@ def test_runs_in_processes_give_what_runs_here_give() -> None:
     here = {each.key: figures(done) for each, done in execute(specs)}
     there = {each.key: figures(done) for each, done in execute(specs, processes=2)}
     assert here == there
+
+
+def test_an_interrupt_of_a_terminal_ends_no_run_by_itself_and_an_end_of_the_sweep_ends_all() -> None:
+    outcomes = execute([spec(seed=seed) for seed in range(6)], processes=2)
+    next(outcomes)
+    for process in active_children():
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGINT)
+    assert isinstance(next(outcomes)[1], PolicyRun)
+    assert isinstance(outcomes, Generator)
+    outcomes.close()
+    assert not active_children()
 
 
 def test_mistakes_come_back_from_processes(tmp_path: Path) -> None:
