@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from navarch.engine.record import CycleRecord
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.clusters import read_cluster
 from navarch.simulator.fitting import Fitting
 from navarch.simulator.jobs import PodSet, TraceJob

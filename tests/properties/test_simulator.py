@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from navarch.engine.policy import PRESETS
 from navarch.engine.record import CycleRecord
+from navarch.ingest.settings import settings_for
 from navarch.installed import installed
-from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.policies import read_policy
 from navarch.simulator.clusters import read_cluster
 from navarch.simulator.failures import NodeFailures
 from navarch.simulator.fitting import Fitting

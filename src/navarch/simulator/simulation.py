@@ -8,7 +8,7 @@ later, a job that is done frees its nodes. Nothing here decides where a pod goes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from time import perf_counter
+from time import thread_time
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -56,7 +56,8 @@ class Observer(Protocol):
     def ended_job(self, now: float, job: SimulatedJob, *, done: bool) -> None:
         """The job left. `done` False: its walltime was over."""
 
-    def decided(self, now: float, record: CycleRecord, seconds: float) -> None: ...
+    def decided(self, now: float, record: CycleRecord, seconds: float) -> None:
+        """A cycle ran. `seconds`: of processor time."""
 
     def fragmented_by(self, now: float, gpus: float) -> None:
         """So many GPUs are free and of no use to the pods that come."""
@@ -250,14 +251,14 @@ class Simulation:
             if not self._waiting.is_due:
                 return
             self._waiting.begin_cycle()
-            started = perf_counter()
+            started = thread_time()
             self._snapshot = self.cluster.snapshot(self.policy.semantics.node_order, instead_of=self._snapshot)
             self.cycles += 1
             uid = f"cycle-{self.cycles}"
             record = decide(
                 self._snapshot, self.policy, self.registry, self.now, uid, devices=uid, report_all=False, report_queues=False
             )
-            self.observer.decided(self.now, record, perf_counter() - started)
+            self.observer.decided(self.now, record, thread_time() - started)
             self._apply(record)
             self._waiting.end_cycle()
 
