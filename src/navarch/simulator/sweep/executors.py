@@ -106,4 +106,6 @@ def _on_dask(specs: Sequence[RunSpec], executor: str) -> Iterator[Outcome]:
     with client:
         futures = {client.submit(run_or_fail, spec, key=f"navarch-{spec.key}", pure=True): spec for spec in specs}
         for future, result in distributed.as_completed(list(futures), with_results=True):
+            if not isinstance(result, PolicyRun | Failure):  # the library hands out its own error in place of a result
+                raise SweepError(f"executor: the Dask cluster at {address} ended before its runs did: {result}")
             yield futures[future], result

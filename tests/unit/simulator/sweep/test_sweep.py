@@ -174,6 +174,16 @@ def test_runs_on_a_dask_cluster_give_what_runs_here_give() -> None:
     assert figures(there) == figures(run(spec()))
 
 
+def test_a_dask_cluster_that_ends_before_its_runs_is_told() -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra navarch[dask] is not installed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address.removeprefix("tcp://")
+        outcomes = execute([spec(seed=seed) for seed in range(20)], f"dask://{address}")
+        assert isinstance(next(outcomes)[1], PolicyRun)
+    with pytest.raises(SweepError, match=r"the Dask cluster at .* ended before its runs did"):
+        list(outcomes)
+
+
 def test_an_executor_that_is_none_is_named() -> None:
     with pytest.raises(SweepError, match="expected dask://HOST:PORT"):
         list(execute([spec()], "spark://there"))
