@@ -27,6 +27,7 @@ from navarch.engine.record import QueueFigures
 from navarch.model.resources import UNLIMITED, BoolArray, FloatArray, IntArray
 from navarch.plugins.queues.amounts import CLOSE, Amounts, fits, is_empty, largest_part
 from navarch.plugins.queues.ledger import FREED, SHARE, QueueLedger, closed, hard_limits, real_capabilities
+from navarch.plugins.queues.unread_bounds import unread_shares, unread_tree
 
 
 class Proportion(Plugin):
@@ -41,6 +42,7 @@ class Proportion(Plugin):
         self.queues = sorted(session.queues.values(), key=lambda q: q.number)
         self.limits = real_capabilities(session.snapshot.resource_names, session.total, self.queues)
         self._share: list[float | None] = [None] * len(self.queues)
+        session.record.warnings += [*unread_shares(self.queues, self.name), *unread_tree(self.queues, self.name)]
 
     def after_open(self) -> None:
         """What is asked for in vain is known only when the node functions are."""

@@ -30,6 +30,7 @@ from navarch.plugins.capacity.device_quota import DeviceQuota
 from navarch.plugins.capacity.reclaim import ReclaimAttempt
 from navarch.plugins.queues.amounts import CLOSE, largest_part
 from navarch.plugins.queues.ledger import FREED, QueueLedger, closed, real_capabilities
+from navarch.plugins.queues.unread_bounds import unread_shares, unread_tree
 
 
 class Capacity(Plugin):
@@ -49,6 +50,9 @@ class Capacity(Plugin):
         self.ledger = QueueLedger(session)
         self.queues = sorted(session.queues.values(), key=lambda q: q.number)
         self.refuses_all = self._plant() if self.hierarchy else self._lay_out()
+        session.record.warnings += unread_shares(self.queues, self.name)
+        if not self.hierarchy:
+            session.record.warnings += unread_tree(self.queues, self.name)
         self.path = [[number, *self.tree.ancestors[number][::-1]] for number in range(len(self.queues))]
         """Each queue and its ancestors, itself first."""
         self.devices = self._device_quota()
