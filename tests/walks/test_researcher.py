@@ -47,7 +47,7 @@ def typed_until(up: UpProcess, *command: str, holds: Callable[[list[str]], bool]
 def cancel(up: UpProcess, job: str) -> None:
     """Cancel the only job, and wait until it is gone: the next test begins with an empty cluster."""
     assert typed(up, "cancel", job) == [f"volcanojob/{job} cancelled"]
-    typed_until(up, "jobs", holds=lambda shown: "nothing found" in " ".join(shown))
+    typed_until(up, "jobs", holds=lambda shown: "no jobs found" in " ".join(shown))
 
 
 def test_the_live_view_scrolls_filters_and_opens_a_job(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_gang_is_submitted_followed_and_cancelled(up: UpProcess) -> None:
 
 def test_rows_are_printed_again_when_they_change(up: UpProcess) -> None:
     with terminal([*NAVARCH, "jobs", "-w"], {"KUBECONFIG": str(up.kubeconfig)}) as screen:
-        screen.until("nothing found")
+        screen.until("no jobs found")
         typed(up, "submit", "--name", "late", "--gang", "2", "--image", "i", "--wait=started", "--", "sleep", "100000")
         screen.until(lambda text: "late  Running  2" in " ".join(text.split()).replace(" ", "  "))
         typed(up, "cancel", "late")
@@ -99,7 +99,7 @@ def test_rows_are_printed_again_when_they_change(up: UpProcess) -> None:
         assert shown.count("JOB") == 1, "the header is printed once"
         screen.type("\x03")
         assert screen.ended() in (0, 130, -2)
-    typed_until(up, "jobs", holds=lambda shown: "nothing found" in " ".join(shown))
+    typed_until(up, "jobs", holds=lambda shown: "no jobs found" in " ".join(shown))
 
 
 def test_a_job_is_explained_by_the_name_that_it_was_given(up: UpProcess) -> None:
