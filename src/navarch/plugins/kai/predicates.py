@@ -138,7 +138,12 @@ class KaiPredicates(Plugin):
         amounts = self.session.shared(KaiAmounts)
         most = max(amounts.sliced_gpus().values(), default=0)
         claimed = sum(amounts.claimed_gpus(task.namespace, claim) for _, claim in task.shape.claims)
-        return (GPU_RESOURCES[0], most * ONE) if claimed > most else None
+        if claimed > most:
+            return GPU_RESOURCES[0], most * ONE
+        whole = [names.index(name) for name in GPU_RESOURCES if name in names]
+        most_gpus = max(most * ONE, *(int(largest[dim]) for dim in whole))
+        parts = task.shape.devices
+        return (GPU_RESOURCES[0], most_gpus) if parts is not None and parts.count * parts.fraction > most_gpus else None
 
     def _too_large(self, task: TaskClass, name: str, most: int) -> Reason:
         pod, pool = self.session.task(task.task).key, str(self.session.policy.param("partitionLabelValue")) or "default"

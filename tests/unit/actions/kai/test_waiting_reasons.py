@@ -8,6 +8,7 @@ import pytest
 from tests.worlds.kai_cluster import BEGIN, CLUSTER, NOW, TEAMS, Manifest, gpu_node, group, queue, worker, workers
 
 from navarch.offline.plan import plan
+from navarch.testing.builders import node
 
 ROOM = ["pod removed", "node added", "node changed"]
 BOUNDS = ["pod removed", "queue changed", "job changed"]
@@ -219,6 +220,31 @@ def test_a_pod_that_needs_a_config_map_which_is_not_there_waits() -> None:
     assert said(needing("settings"), given("settings", "lab")) == []
     assert said(needing("settings", optional=True), given("kube-root-ca.crt", "lab")) == []
     assert said(needing("settings"), given("kube-root-ca.crt", "other")) == [], "the input does not say what the namespace holds"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "part", "told"),
+    [
+        (
+            0,
+            {"gpu-fraction": "0.5"},
+            "requires GPU: 0.5, CPU: 1 (cores), memory: 1 (GB), pods: 1. No node in the default node-pool has GPU",
+        ),
+        (
+            1,
+            {"gpu-fraction": "0.6", "gpu-fraction-num-devices": "2"},
+            "requires GPU: 1.2, CPU: 1 (cores), memory: 1 (GB), pods: 1. Max GPU",
+        ),
+    ],
+)
+def test_parts_of_gpus_beyond_what_any_node_has_are_refused_before_a_search(gpus: int, part: dict[str, str], told: str) -> None:
+    only_node, made = node("n").cpu("64").memory("256Gi"), worker("new-0", "new")
+    if gpus:
+        only_node.gpu(gpus).label("nvidia.com/gpu.memory", "80000")
+    for name, value in part.items():
+        made.annotate(name, value)
+    text, _ = only([only_node, queue("org", "", 16), *TEAMS, group("new"), made])[0]
+    assert told in text
 
 
 def test_all_that_stands_against_a_pod_is_told_at_once() -> None:
