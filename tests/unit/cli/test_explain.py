@@ -53,8 +53,8 @@ def test_a_job_that_grows_is_asked_about_its_next_pod(tmp_path: Path) -> None:
     assert "  + one more node like n: one more of its pods starts" in lines
 
 
-def test_a_node_and_a_queue_have_the_names_that_people_gave(tmp_path: Path) -> None:
-    path = tmp_path / "job.yaml"
+def file_with_volcano_job(folder: Path) -> Path:
+    path = folder / "job.yaml"
     template = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "5"}}}]}}
     job = {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -63,6 +63,11 @@ def test_a_node_and_a_queue_have_the_names_that_people_gave(tmp_path: Path) -> N
         "spec": {"schedulerName": "navarch", "minAvailable": 3, "tasks": [{"name": "w", "replicas": 3, "template": template}]},
     }
     path.write_text(yaml.safe_dump_all([job, json.loads(json.dumps(node("n").cpu(8)))]))
+    return path
+
+
+def test_a_node_and_a_queue_have_the_names_that_people_gave(tmp_path: Path) -> None:
+    path = file_with_volcano_job(tmp_path)
     assert "    3 pods of ml/bert (5 cpu each): one fits" in run("node/n", "-f", str(path)).stdout.splitlines()
     assert "    1. ml/bert: 3 pods, NeverStarts" in run("queue/default", "-f", str(path)).stdout.splitlines()
 
@@ -76,15 +81,7 @@ def test_json_and_yaml_are_the_same() -> None:
 
 
 def test_a_volcano_job_and_a_deployment_have_the_names_that_people_gave(tmp_path: Path) -> None:
-    path = tmp_path / "job.yaml"
-    template = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "5"}}}]}}
-    job = {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"name": "bert", "namespace": "ml", "uid": "7c1f"},
-        "spec": {"schedulerName": "navarch", "minAvailable": 3, "tasks": [{"name": "w", "replicas": 3, "template": template}]},
-    }
-    path.write_text(yaml.safe_dump_all([job, json.loads(json.dumps(node("n").cpu(8)))]))
+    path = file_with_volcano_job(tmp_path)
     assert run("bert", "-f", str(path)).stdout.splitlines()[:2] == [
         "ml/bert impossible: NeverStarts",
         "  known to the scheduler as ml/bert-7c1f",

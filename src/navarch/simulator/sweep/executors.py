@@ -73,7 +73,7 @@ def _in_processes(specs: Sequence[RunSpec], processes: int) -> Iterator[Outcome]
         finally:
             for future in futures:
                 future.cancel()
-            if not all(future.done() for future in futures):  # interrupted: nobody waits for the runs under way
+            if not all(future.done() for future in futures):  # interrupted: the runs under way are not waited for
                 for process in set(active_children()) - others:
                     process.terminate()
 

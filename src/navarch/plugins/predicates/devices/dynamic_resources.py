@@ -51,7 +51,7 @@ class DynamicResources(NodeFilter):
 
     def _open_but_for_claims(self, task: TaskClass) -> BoolArray:
         """Nodes that pass the filters before this one and can give the waiting claims their devices. Only for such a node does a claim
-        lose its devices: elsewhere that would help nobody."""
+        lose its devices: elsewhere the pod would not start either."""
         out: BoolArray = np.ones(len(self.session.nodes), dtype=bool)
         for rule in self.session.filters_for(task):
             if rule is self:
