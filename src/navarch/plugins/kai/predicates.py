@@ -141,7 +141,7 @@ class KaiPredicates(Plugin):
         if claimed > most:
             return GPU_RESOURCES[0], most * ONE
         whole = [names.index(name) for name in GPU_RESOURCES if name in names]
-        most_gpus = max(most * ONE, *(int(largest[dim]) for dim in whole))
+        most_gpus = max([most * ONE, *(int(largest[dim]) for dim in whole)])
         parts = task.shape.devices
         return (GPU_RESOURCES[0], most_gpus) if parts is not None and parts.count * parts.fraction > most_gpus else None
 
