@@ -89,13 +89,13 @@ class Allocate(Action):
             refusal = session.turn_refusal(best) if in_turns else None
             if refusal is not None:
                 best.refuse(refusal)
-                turns.again(best.queue)
+                turns.put_back(best.queue)
                 continue
             session.placing = best
             session.start_turn(best)
             if together is not None and together.take(best, jobs[best.queue.name]):
                 session.placing = None
-                turns.again(best.queue)
+                turns.put_back(best.queue)
                 continue
             session.tried[best.key] = None
             has_more = self._turn(best)
@@ -105,7 +105,7 @@ class Allocate(Action):
             elif in_turns and not session.job_ready(best) and not session.job_pipelined(best):
                 session.turn_failed(best)
             session.placing = None
-            turns.again(best.queue)
+            turns.put_back(best.queue)
 
     def _may_take_turns_together(self) -> bool:
         return not self._any_doubted and may_take_turns_together(self.session)

@@ -176,7 +176,7 @@ class Turns:
         """Whether no queue but the one that has its turn has jobs."""
         return not any(len(self._jobs[queue.name]) for queue in self._queues)
 
-    def again(self, queue: Queue) -> None:
+    def put_back(self, queue: Queue) -> None:
         self._queues.push(queue)
 
 

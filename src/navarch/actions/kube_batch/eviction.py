@@ -140,7 +140,7 @@ class KubeBatchReclaim(CoveringEviction):
         turns = Turns(self.session, self._waiting())
         while (job := turns.next()) is not None:
             if self.tasks[job.row] and self._for_task(job, self.tasks[job.row].pop()):
-                turns.again(job.queue)
+                turns.put_back(job.queue)
 
     def _for_task(self, job: Job, row: int) -> bool:
         session = self.session

@@ -122,9 +122,8 @@ class ChangeEvents:
         status_only = before is not None and job == replace(before, phase=job.phase, conditions=job.conditions, counts=job.counts)
         self._raise_event(Event.JOB_CHANGED, job.key, urgent=not status_only)
         if before is not None and not same_queue_and_protection(before, job):
-            self._raise_event(
-                Event.POD_REMOVED, urgent=False, freed=()
-            )  # the queue that it leaves has room, or others may take from it
+            # The queue that it leaves has room, or others may take from it.
+            self._raise_event(Event.POD_REMOVED, urgent=False, freed=())
 
     def job_removed(self, before: JobSpec, held: bool) -> None:
         self._on_job_removed(before.key)
