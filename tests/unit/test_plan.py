@@ -234,3 +234,27 @@ def test_a_plan_leaves_the_garbage_collector_of_the_process_alone() -> None:
     assert gc.isenabled()
     plan(objects())
     assert seen == [True, True] and gc.isenabled()
+
+
+def test_a_group_with_the_minimum_that_volcanos_controller_writes_is_admitted() -> None:
+    """The controller copies the pod's use of quotas (kube's quota evaluator for pods, Volcano 1.14.1 `GetPodQuotaUsage`)."""
+    written = {
+        "count/pods": "2",
+        "pods": "2",
+        "cpu": "2",
+        "requests.cpu": "2",
+        "limits.cpu": "2",
+        "memory": "2Gi",
+        "requests.memory": "2Gi",
+        "limits.memory": "2Gi",
+        "ephemeral-storage": "2Gi",
+        "requests.ephemeral-storage": "2Gi",
+        "nvidia.com/gpu": "2",
+        "requests.nvidia.com/gpu": "2",
+        "hugepages-2Mi": "4Mi",
+        "requests.hugepages-2Mi": "4Mi",
+        "requests.deviceclass.resource.kubernetes.io/gpu": "2",
+    }
+    worker = node("n").cpu("4").memory("8Gi").gpu(2).pods(9).has("ephemeral-storage", "9Gi").has("hugepages-2Mi", "8Mi")
+    result = plan([worker, queue("default"), pod_group("g", 2).role("t", 2).min_resources(**written)], "volcano")
+    assert jobs(result)["default/g"]["phase"] == "Inqueue"

@@ -1,7 +1,8 @@
 """Resource lists of objects (allocatable, capability, minResources ...) as the model's integers.
 
 Only resources that a scheduler accounts for are kept: cpu, memory, ephemeral storage, pods, and scalars (huge pages, attachable
-volumes, names of Kubernetes itself, extended resources). Other names are dropped, as in kube-scheduler, Volcano and KAI.
+volumes, names of Kubernetes itself, extended resources). Other names are dropped, as in kube-scheduler, Volcano and KAI. So are the
+names that only quotas know (`count/pods`, `requests.cpu`, `limits.memory`), which Volcano's controller writes into minResources.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ _FORGET_AFTER = 1 << 14
 _known: dict[tuple[tuple[str, Quantity], ...], Requests] = {}
 """Entries of the cache: nodes of one model and groups of one template repeat the same few lists."""
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
+_OF_QUOTAS = ("count/", "requests.", "limits.")
+"""Prefixes of names that only a ResourceQuota limits. No node has any of `count/pods`, although the name has a domain."""
 MOST = (1 << 53) - 1
 """The largest amount that one object may name (8Pi of memory). A larger one is cut to this, so that sums fit a column."""
 
@@ -45,7 +48,7 @@ def amounts(resources: Mapping[str, Quantity] | None, kind: str, name: str, path
 def _parsed(resources: Mapping[str, Quantity], kind: str, name: str, path: str) -> Requests:
     found = []
     for resource, quantity in resources.items():
-        if resource != "pods" and not is_counted(resource):
+        if resource != "pods" and (not is_counted(resource) or resource.startswith(_OF_QUOTAS)):
             continue
         try:
             amount = parse_amount(resource, 0 if quantity is None else quantity)
