@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from navarch.engine.arguments import WrongKind, duration
+from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
@@ -24,6 +25,9 @@ class Cdp(Plugin):
         return [task for task in candidates if not self._protected(task)]
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int] | None:
+        return [task for task in candidates if not self._protected(task)]
+
+    def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int] | None:
         return [task for task in candidates if not self._protected(task)]
 
     def _protected(self, task: int) -> bool:

@@ -1,16 +1,20 @@
 """PDB: offers no more pods as victims than their disruption budgets allow.
 
 Budgets count over the whole cycle: an eviction for one job lowers what is allowed for the next. A pod without labels, which no
-budget selects, may be evicted. Without `budgets_are_strict` budgets are counted again for each question, pods without labels are
-never offered, and the plugin names every allowed pod to `shuffle`.
+budget selects, may be evicted. Where whole gangs are evicted, what a gang cannot spare is offered together or not at all.
+Without `budgets_are_strict` budgets are counted again for each question, pods without labels are never offered, and the plugin names
+every allowed pod to `shuffle`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
+from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import AllocateEvents, Change, EachChange, VictimTasks
+from navarch.engine.victims.units import lost_together
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import DisruptionBudgetSpec, TaskSpec
 from navarch.model.status import TaskStatus
@@ -41,6 +45,16 @@ class Pdb(Plugin):
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int] | None:
         return self._allowed(candidates)
+
+    def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int] | None:
+        left, allowed = list(self.left), set[int]()
+        for unit in lost_together(self.session, candidates):
+            spent = Counter(number for task in unit for number in self._budgets_of(task, self.session.task(task)))
+            if all(left[number] >= count for number, count in spent.items()):
+                allowed.update(unit)
+                for number, count in spent.items():
+                    left[number] -= count
+        return [task for task in candidates if task in allowed]
 
     def victim_tasks(self, candidates: Sequence[int]) -> list[int] | None:
         return self._allowed(candidates)
