@@ -1,7 +1,8 @@
 """dynamicresources: devices that pods claim, with evictions taken into account.
 
 The devices of a pod's own claim are free as soon as the pod is evicted, so that a search for victims can use them; undoing the
-eviction reserves them again. A claim on GPUs that several pods share must name its queue by a label. Extended resources that a device
+eviction reserves them again. A victim whose devices the search gave to another pod cannot stay: it is placed like any other pod. A
+claim on GPUs that several pods share must name its queue by a label. Extended resources that a device
 class stands behind are claimed on nodes that do not report them; GPUs are not, as nodes count them by themselves.
 """
 
@@ -20,10 +21,10 @@ from navarch.engine.points.protocols import Change
 from navarch.engine.reasons import Event, Reason
 from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.objects.devices import ResourceClaimSpec
-from navarch.model.status import ON_NODE
+from navarch.model.status import ON_NODE, TaskStatus
 from navarch.object_types import ObjectKey
 from navarch.plugins.kai.amounts import KaiAmounts
-from navarch.plugins.predicates.devices.claims import Claims
+from navarch.plugins.predicates.devices.claims import Claims, Reserved, devices_of
 from navarch.plugins.predicates.devices.dynamic_resources import MOST_USERS, DynamicResources
 from navarch.plugins.predicates.devices.extended_claims import ExtendedClaims
 from navarch.plugins.predicates.devices.extended_resources import class_behind
@@ -41,8 +42,10 @@ class DynamicClaims(Plugin):
         session = self.session
         self.users: dict[ObjectKey, set[int]] = {}
         """Claim -> tasks on a node, or promised a node, that use it."""
-        self.freed: dict[int, list[ResourceClaimSpec]] = {}
-        """Evicted task -> its own claims before the eviction."""
+        self.freed: dict[ObjectKey, ResourceClaimSpec] = {}
+        """Claim that evicted tasks used alone -> as it was before the eviction."""
+        self.left: dict[int, Reserved] = {}
+        """Evicted task that this cycle had placed -> what its placement reserved."""
         claiming = [bool(shape.claims) for shape in session.snapshot.shapes]
         extended = session.shared(ExtendedClaims)
         self.in_use = any(claiming) or any(extended.concerns(shape) for shape in session.snapshot.shapes)
@@ -106,9 +109,7 @@ class DynamicClaims(Plugin):
             for _, name in change.task.shape.claims:
                 self.users.setdefault((change.task.namespace, name), set()).add(task)
             if change.undone:
-                self.claims.give_back(task)  # it returns to its own devices, not to those that a placement would choose
-                for claim in self.freed.pop(task, ()):
-                    self._take_back(claim)
+                self._return(change.task, task, change.nodes[0])
 
     def on_deallocate(self, change: Change) -> None:
         if not change.task.shape.claims:
@@ -117,22 +118,53 @@ class DynamicClaims(Plugin):
             for _, name in change.task.shape.claims:
                 self.users.get((change.task.namespace, name), set()).discard(task)
             if not change.undone:
-                self._free(change.task, task)
+                self._leave(change.task, task)
 
-    def _free(self, kind: TaskClass, task: int) -> None:
+    def _leave(self, kind: TaskClass, task: int) -> None:
+        self.left.pop(task, None)
+        reserved = self.claims.give_back(task)
+        if reserved is not None:
+            self.left[task] = reserved
+        else:
+            self._free(kind)
+
+    def _return(self, kind: TaskClass, task: int, node: int) -> None:
+        """The task has again what it had before its eviction, and not what a placement would choose for it."""
+        reserved = self.left.pop(task, None)
+        if reserved is not None:
+            self.claims.hold_for(task, node, reserved)
+        elif self.session.status[task] != TaskStatus.PIPELINED and self._given_up(kind):
+            self.claims.give_back(task)
+            self._take_back(kind)
+
+    def _free(self, kind: TaskClass) -> None:
         for _, name in kind.shape.claims:
             key = (kind.namespace, name)
             claim = self.specs.get(key)
             if claim is None or claim.allocation is None or self.users.get(key):
                 continue
-            self.freed.setdefault(task, []).append(claim)
+            self.freed[key] = claim
             self.specs[key] = replace(claim, allocation=None)
-            self.claims.free(claim.allocation.devices)
+            self.claims.free(devices_of(claim))
 
-    def _take_back(self, claim: ResourceClaimSpec) -> None:
-        assert claim.allocation is not None
-        self.specs[claim.namespace, claim.name] = claim
-        self.claims.hold(claim.allocation.devices)
+    def _take_back(self, kind: TaskClass) -> None:
+        for claim in self._given_up(kind):
+            del self.freed[claim.namespace, claim.name]
+            self.specs[claim.namespace, claim.name] = claim
+            self.claims.hold(devices_of(claim))
+
+    def _given_up(self, kind: TaskClass) -> list[ResourceClaimSpec]:
+        return [self.freed[key] for key in ((kind.namespace, name) for _, name in kind.shape.claims) if key in self.freed]
+
+    def same_place(self, task: int, node: int) -> bool:
+        """Whether the devices that an evicted task had are still free, so that it can stay with them."""
+        if not self.in_use:
+            return True
+        reserved = self.left.get(task)
+        if reserved is not None:
+            return self.claims.are_free(reserved.claims)
+        given_up = self._given_up(self.session.class_of(task))
+        return self.claims.are_free([((claim.namespace, claim.name), devices_of(claim)) for claim in given_up])
 
 
 def _wrong_queue(name: str, label: str | None, key: str, queue: str) -> str:

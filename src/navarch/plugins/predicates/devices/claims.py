@@ -22,7 +22,7 @@ from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
 from navarch.object_types import ObjectKey
 from navarch.plugins.predicates.devices.extended_claims import IN_MEMORY, ExtendedClaim, ExtendedClaims
-from navarch.plugins.predicates.devices.pools import Published, device_pools
+from navarch.plugins.predicates.devices.pools import device_pools
 from navarch.plugins.predicates.devices.profiles import NodeProfiles, UsedPlaces
 from navarch.plugins.predicates.devices.search import (
     MOST_ALTERNATIVES,
@@ -125,7 +125,7 @@ class Claims:
         self.extended = session.shared(ExtendedClaims)
         left = self._left_over()
         holders = (claim for key, claim in self.claims.items() if claim.allocation is not None and key not in left)
-        held = (each for claim in holders for each in (claim.allocation.devices if claim.allocation else ()))
+        held = (each for claim in holders for each in devices_of(claim))
         self.usage = DeviceUsage(self.pools, held)
         self.used = UsedPlaces(self.pools, self.usage, size)
         self.profiles = memoised(snapshot, "device profiles", id(self.pools), lambda: NodeProfiles(self.pools, size))
@@ -278,28 +278,37 @@ class Claims:
         reach = self.pools.at.get(node, [])
         reserved = Reserved([], part.extended.resources if part.extended is not None else ())
         for claim, chosen in zip(part.waiting, solution.chosen):
-            key = (claim.namespace, claim.name)
-            here = np.ones(len(self.session.nodes), dtype=bool)
-            for each in chosen:
-                here &= self._usable_from(node, reach[each.place])
-            if claim.name != IN_MEMORY:
-                self.allocated[key] = here
-            reserved.claims.append((key, tuple(each.allocated(reach[each.place]) for each in chosen)))
+            devices = tuple(each.allocated(reach[each.place]) for each in chosen)
+            reserved.claims.append(((claim.namespace, claim.name), devices))
+        self.hold_for(row, node, reserved)
+
+    def hold_for(self, row: int, node: int, reserved: Reserved) -> None:
+        for key, devices in reserved.claims:
+            if key[1] != IN_MEMORY:
+                self.allocated[key] = self._usable_from(node, devices)
         self.reserved[row] = reserved
         self.hold(reserved.devices())
 
-    def _usable_from(self, node: int, device: Published) -> BoolArray:
-        here = np.zeros(len(self.session.nodes), dtype=bool)
-        here[node if device.spec.binds_to_node else device.nodes] = True
+    def _usable_from(self, node: int, devices: Iterable[AllocatedDevice]) -> BoolArray:
+        here = np.ones(len(self.session.nodes), dtype=bool)
+        for device in devices:
+            known, there = self.pools.by_id[device.id], np.zeros_like(here)
+            there[node if known.spec.binds_to_node else known.nodes] = True
+            here &= there
         return here
 
-    def give_back(self, row: int) -> None:
-        """The task no longer holds what its placement reserved."""
+    def give_back(self, row: int) -> Reserved | None:
+        """The task no longer holds what its placement reserved, which is returned."""
         reserved = self.reserved.pop(row, None)
         if reserved is not None:
             for key, _ in reserved.claims:
                 self.allocated.pop(key, None)
             self.free(reserved.devices())
+        return reserved
+
+    def are_free(self, claims: Iterable[tuple[ObjectKey, Sequence[AllocatedDevice]]]) -> bool:
+        """Whether claims that gave up these devices can have them again: nothing holds them, and no claim got others."""
+        return all(key not in self.allocated and all(map(self.usage.has_room_for, devices)) for key, devices in claims)
 
     def hold(self, devices: Sequence[AllocatedDevice]) -> None:
         for device in devices:
@@ -324,6 +333,11 @@ class Claims:
                 self._local[node] += 1
             else:
                 self._shared[self.pools.groups_of[known.pool.number]] += 1
+
+
+def devices_of(claim: ResourceClaimSpec) -> tuple[AllocatedDevice, ...]:
+    """What the claim holds."""
+    return claim.allocation.devices if claim.allocation is not None else ()
 
 
 def _most_devices(claim: ResourceClaimSpec) -> int:

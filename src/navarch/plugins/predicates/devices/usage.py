@@ -37,6 +37,18 @@ class DeviceUsage:
     def capacity_in_use(self, device: DeviceId) -> Mapping[str, int]:
         return self.consumed.get(device, _NOTHING)
 
+    def has_room_for(self, device: AllocatedDevice) -> bool:
+        """Whether one more claim can hold the device in this way."""
+        if device.admin_access:
+            return True
+        if device.id in self.gone or (not device.shared and self.holds(device.id)):
+            return False
+        known, used = self.pools.by_id.get(device.id), self.capacity_in_use(device.id)
+        if known is None:
+            return True
+        wanted = {name: parse_nano(amount) for name, amount in device.consumed}
+        return all(used.get(each.name, 0) + wanted.get(each.name, 0) <= each.amount for each in known.spec.capacity)
+
     def add(self, device: AllocatedDevice) -> None:
         if device.admin_access:
             return
