@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs reference screenshots site site-version man wheel wheel-test parity parity-devices parity-groups bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-slow lint format docs reference screenshots site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest soak jitter explore fuzz lock sbom clean
 
 $(STAMP): pyproject.toml
 	@echo "Installing Navarch, what it needs and the tools of its tests into $(VENV); this happens once and takes some minutes."
@@ -98,6 +98,10 @@ parity-devices: $(STAMP)
 # The same for groups of scheduling.k8s.io
 parity-groups: $(STAMP)
 	$(BIN)/python -m tests.parity.live_groups --seed $(SEED) --cases $(CASES)
+
+# The digests of decisions, statuses and words that tests/freeze compares: after a change of some of them on purpose.
+freeze: $(STAMP)
+	$(BIN)/python -m tests.freeze
 
 # Tests whose processes are stopped and let go at random, to find those that hold by luck: make jitter TESTS=tests/live SEED=2
 TESTS ?= tests

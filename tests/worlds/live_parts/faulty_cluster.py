@@ -69,6 +69,8 @@ class FaultyCluster:
         """Groups that had enough pods on nodes at some time."""
         self._applied: set[str] = set()
         """uids of pods that we bound."""
+        self.instructions: list[str] = []
+        """Everything that the core ever told the shell to do, as text: what an instruction holds changes later."""
         for number, cpu in enumerate(cpus):
             self.api.add_node(f"n{number}", cpu)
         self._start_scheduler()
@@ -90,6 +92,7 @@ class FaultyCluster:
     # what the core is connected to
 
     def _carry_out(self, instruction: Instruction) -> None:
+        self.instructions.append(repr(instruction))
         match instruction:
             case BindPod(bind=bind):
                 self._bound[id(bind)] = bind
