@@ -1,4 +1,4 @@
-"""Volcano's queues as a tree, without Volcano's controllers: no root is made, parents show sums of subtrees, mistakes are told."""
+"""Volcano's queues as a tree, without Volcano's controllers: the root is made, parents show sums of subtrees, mistakes are told."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ def policy(folder: Path, **more: str) -> str:
 async def queue(world: World, name: str, parent: str = "") -> None:
     spec: dict[str, Any] = {"deserved": {"cpu": "4"}, **({"parent": parent} if parent else {})}
     await world.client.create(QUEUES, {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": spec})
+
+
+async def test_the_queues_that_volcanos_controllers_need_are_made_and_made_again(world: World) -> None:
+    async def specs() -> dict[str, Any]:
+        found = (await world.client.list(QUEUES)).items
+        return {each["metadata"]["name"]: (each["spec"]["weight"], each["spec"]["reclaimable"]) for each in found}
+
+    wanted = {"default": (1, True), "root": (1, False)}
+    async with world.scheduler(policy="volcano"):
+        await world.eventually(specs, lambda found: found == wanted)
+        await world.client.delete(QUEUES, "root")
+        await world.eventually(specs, lambda found: found == wanted)
 
 
 async def test_a_tree_without_a_root_works_and_parents_show_what_is_below_them(world: World) -> None:

@@ -1,6 +1,6 @@
 """What a leader does once a second beside its cycles: check the policy file, half-bound gangs, promises that nothing confirms, jobs
-that no cycle sees, Volcano Jobs that no controller takes up, the default queue and stale BindRequests. A check that fails does not
-keep the others from being made."""
+that no cycle sees, Volcano Jobs that no controller takes up, queues that must exist and stale BindRequests. A check that fails does
+not keep the others from being made."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from navarch.apis.dialect import Settings
 from navarch.engine.policy import PolicyError
+from navarch.ingest.queues import ROOT
 from navarch.kube.errors import KubeError
 from navarch.live.ops.dry_run.comparison import SUMMARY_SECONDS, DryRun
 from navarch.live.ops.shard_policy import EVERY, read_shard
 from navarch.live.writers.absent_jobs import AbsentJobs
 from navarch.live.writers.bind_requests import NO_BINDER
-from navarch.live.writers.default_queue import make_default_queue
 from navarch.live.writers.events import pod_reference
+from navarch.live.writers.first_queues import make_queues
 from navarch.live.writers.queue_status import QUEUES
 from navarch.live.writers.unattended_jobs import UnattendedJobs
 
@@ -38,7 +39,7 @@ class PeriodicTasks:
         self._unattended_jobs = UnattendedJobs(scheduler.cache, scheduler.events)
         self._marks_due: float | None = None
         """When conditions that an earlier leader left on victims are taken back; None: not leading."""
-        self._queue_task: asyncio.Task[bool] | None = None
+        self._queue_task: asyncio.Task[None] | None = None
         self._next_report = 0.0
         self._next_shard = 0.0
 
@@ -76,8 +77,8 @@ class PeriodicTasks:
             with contained("unattended jobs"):
                 if not scheduler.rereading:
                     self._unattended_jobs.report(scheduler.clock())
-            with contained("default queue"):
-                self._check_default_queue()
+            with contained("first queues"):
+                self._check_first_queues()
 
     def _take_back_marks(self, now: float) -> None:
         """Once for each time as leader."""
@@ -159,10 +160,12 @@ class PeriodicTasks:
         if scheduler.leading:
             scheduler.writers.binder.outbox.resume()
 
-    def _check_default_queue(self) -> None:
+    def _check_first_queues(self) -> None:
+        """A queue that only the model has (`implied`) gets its object."""
         scheduler = self._scheduler
-        name = scheduler.cache.settings.default_queue
-        queue = scheduler.cache.cluster.queues.get(name)
-        if scheduler.informers.serves(QUEUES) and (queue is None or queue.dialect == "implied"):
-            if self._queue_task is None or self._queue_task.done():
-                self._queue_task = asyncio.create_task(make_default_queue(scheduler.client, name))
+        if not scheduler.informers.serves(QUEUES) or (self._queue_task is not None and not self._queue_task.done()):
+            return
+        queues, names = scheduler.cache.cluster.queues, (ROOT, scheduler.cache.settings.default_queue)
+        missing = [name for name in names if name not in queues or queues[name].dialect == "implied"]
+        if missing:
+            self._queue_task = asyncio.create_task(make_queues(scheduler.client, missing))
