@@ -1,27 +1,46 @@
-# Every target makes its own .venv from what the system has; nothing is done twice while pyproject.toml is unchanged.
+# Every target makes its own .venv from what the system has; nothing is done twice while pyproject.toml and constraints.txt are
+# unchanged. It needs Python 3.11 or newer, make, and a compiler where a package has no wheel.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs reference screenshots site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-pythons test-slow lint format docs reference screenshots site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest soak jitter explore fuzz lock sbom clean
 
-$(STAMP): pyproject.toml
-	@echo "Installing Navarch, what it needs and the tools of its tests into $(VENV); this happens once and takes some minutes."
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]'
+# `make test PYTHON=python3.12` means that interpreter: .venv is made anew if it has another one.
+VERSION_OF = $(shell $(1) -c 'import sys; print(sys.version)' 2>/dev/null)
+ifeq ($(origin PYTHON),command line)
+ifneq ($(call VERSION_OF,$(PYTHON)),$(call VERSION_OF,$(BIN)/python))
+ANEW := anew
+endif
+endif
+.PHONY: anew
+
+# One set of versions for every Python from 3.11 on, that of the build backend included: what others release breaks nothing here.
+# Older pips read the first name for what they build too, newer ones the second.
+CONSTRAINED := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
+
+# $(call install,WHAT): pip's lines go into a log, of which a failure shows the end.
+define install
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and "Navarch needs Python 3.11 or newer; $(PYTHON) is %d.%d. Name another one: make $(or $(MAKECMDGOALS),up) PYTHON=python3.12" % v[:2])'
+	@test -z "$(ANEW)" -a -x $(BIN)/python || $(PYTHON) -m venv --clear $(VENV)
+	@$(CONSTRAINED) $(BIN)/python -m pip install --editable $(1) > $(VENV)/install.log 2>&1 || \
+	    { tail -n 30 $(VENV)/install.log; echo "The installation failed. Its whole log: $(VENV)/install.log"; exit 1; } >&2
 	@touch $@
+endef
+
+$(STAMP): pyproject.toml constraints.txt $(ANEW)
+	@echo "Installing Navarch, what it needs and the tools of its tests into $(VENV); this happens once and takes some minutes."
+	$(call install,'.[dev]')
 
 # A cluster to try needs what Navarch needs to run, and none of the tools of its developers.
 RUNTIME := $(VENV)/.runtime
-$(RUNTIME): pyproject.toml
+$(RUNTIME): pyproject.toml constraints.txt $(ANEW)
 	@echo "Installing Navarch and what it needs into $(VENV); this happens once and takes about a minute."
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --editable .
-	@touch $@
+	$(call install,.)
 
 up: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNTIME))
-	$(BIN)/navarch up
+	@$(BIN)/navarch up
 
 lint: $(STAMP)
 	$(BIN)/ruff check src tests bench
@@ -34,10 +53,17 @@ format: $(STAMP)
 
 # Four workers, on two cores too: two run suites that wait for servers, and two those that compute (tests/distribution.py). Processes
 # that tests start read compiled modules, also where the environment forbids to write them. FAILED_TESTS names a file that receives the
-# ids of failed tests, one a line (.ci/run reads it); `make test` itself never retries.
+# ids of failed tests, one a line (.ci/run reads it); `make test` itself never retries. TESTED is a part of the suite, as tests/unit.
 FAILED_TESTS ?=
+TESTED ?=
 test: lint
-	PYTHONDONTWRITEBYTECODE= FAILED_TESTS=$(FAILED_TESTS) $(BIN)/pytest -n 4 --dist loadfile -m "not slow"
+	PYTHONDONTWRITEBYTECODE= FAILED_TESTS=$(FAILED_TESTS) $(BIN)/pytest -n 4 --dist loadfile -m "not slow" $(TESTED)
+
+# The same on every interpreter from 3.11 on that the machine has, each in an environment of its own below build/pythons.
+test-pythons:
+	@set -e; $(PYTHON) tests/pythons.py | while read -r version python; do \
+	    echo "Python $$version: $$python"; $(MAKE) test PYTHON="$$python" VENV=build/pythons/$$version < /dev/null; \
+	done
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
@@ -51,7 +77,7 @@ reference: $(STAMP)
 SITE := build/mkdocs
 $(SITE)/bin/mkdocs:
 	$(PYTHON) -m venv $(SITE)
-	$(SITE)/bin/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(CONSTRAINED) $(SITE)/bin/pip install --quiet --editable '.[docs]'
 site: $(SITE)/bin/mkdocs
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
 
@@ -67,7 +93,7 @@ man: $(STAMP)
 
 # The wheel in dist/, and a test that installs one into an empty environment and starts a cluster there.
 wheel: $(STAMP)
-	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(CONSTRAINED) $(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
 wheel-test: $(STAMP)
 	$(BIN)/pytest -m slow tests/deploy/test_wheel.py
 
@@ -119,15 +145,17 @@ FUZZ ?=
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-# The image's dependencies with their hashes, and a CycloneDX list of them (build/sbom.json). Both tools live in a venv of their own.
+# The versions that everything here is installed in (constraints.txt, all Pythons), and those of the image with their hashes. They are
+# renewed by this target alone. `make sbom` lists what the image has, as CycloneDX (build/sbom.json).
 TOOLS := build/tools
-$(TOOLS)/bin/pip-compile:
+$(TOOLS)/bin/uv:
 	$(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check pip-tools cyclonedx-bom
-lock: $(TOOLS)/bin/pip-compile
-	$(TOOLS)/bin/pip-compile --quiet --extra speed --generate-hashes --no-emit-index-url --no-emit-trusted-host --strip-extras \
-	    --output-file deploy/requirements.lock pyproject.toml
-sbom: $(TOOLS)/bin/pip-compile
+	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check uv cyclonedx-bom
+COMPILE := $(TOOLS)/bin/uv pip compile --quiet --no-config --upgrade --annotation-style line --custom-compile-command 'make lock'
+lock: $(TOOLS)/bin/uv
+	printf 'hatchling\neditables\n' | $(COMPILE) --universal --python-version 3.11 --all-extras -o constraints.txt pyproject.toml -
+	$(COMPILE) --python-version 3.13 --extra speed --generate-hashes -c constraints.txt -o deploy/requirements.lock pyproject.toml
+sbom: $(TOOLS)/bin/uv
 	$(TOOLS)/bin/cyclonedx-py requirements deploy/requirements.lock -o build/sbom.json
 
 # A real kube-apiserver and kube-scheduler for the live suites, and helm for the chart, built with Go into ~/.cache/navarch;

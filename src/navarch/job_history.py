@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
@@ -115,6 +116,16 @@ def name_stem(name: str) -> str:
     return name if any(character.isdigit() for character in parts[0]) and len(parts) == 1 else "-".join(parts)
 
 
+def open_file(path: str | Path, schema: str) -> sqlite3.Connection:
+    """A history file with the tables of `schema`. It is closed again when they cannot be made."""
+    with ExitStack() as opened:
+        file = opened.enter_context(closing(sqlite3.connect(path, check_same_thread=False, isolation_level=None)))
+        file.execute("PRAGMA journal_mode=WAL")
+        file.executescript(schema)
+        opened.pop_all()
+    return file
+
+
 class JobHistory:
     """A history file that is written. `path` is a file, or `:memory:`."""
 
@@ -122,9 +133,7 @@ class JobHistory:
         self.path = path
         self._most = most_rows
         try:
-            self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            self._file.execute("PRAGMA journal_mode=WAL")
-            self._file.executescript(_SCHEMA)
+            self._file = open_file(path, _SCHEMA)
         except sqlite3.Error as error:
             raise HistoryError(f"history {path}: {error}") from error
 
@@ -149,11 +158,8 @@ def read_history(path: str | Path) -> list[JobRun]:
     if not Path(path).is_file():
         raise HistoryError(f"history {path}: found no such file, expected the file of `navarch run --history`")
     try:
-        file = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True)
-        try:
+        with closing(sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True)) as file:
             rows = file.execute(f"SELECT {_COLUMNS} FROM job ORDER BY submitted, uid").fetchall()
-        finally:
-            file.close()
         return [_run(row) for row in rows]
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise HistoryError(f"history {path}: {error}") from error

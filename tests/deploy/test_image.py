@@ -145,7 +145,14 @@ def test_it_runs_as_the_user_and_on_the_port_that_the_deployment_names() -> None
 
 
 def test_only_what_the_image_is_made_of_reaches_the_build(context: Path) -> None:
-    assert sorted(path.name for path in context.iterdir()) == ["LICENSE", "README.md", "pyproject.toml", "requirements.lock", "src"]
+    assert sorted(path.name for path in context.iterdir()) == [
+        "LICENSE",
+        "README.md",
+        "constraints.txt",
+        "pyproject.toml",
+        "requirements.lock",
+        "src",
+    ]
     assert not list(context.rglob("__pycache__"))
     assert not allowed(TOP / "tests" / "conftest.py") and not allowed(TOP / "Makefile")
 

@@ -22,6 +22,19 @@ def _private_key(path: Path) -> ec.EllipticCurvePrivateKey:
     return key
 
 
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 class Authority:
     """Files NAME.crt and NAME.key under `folder`; `ca.crt` is what clients trust."""
 
@@ -31,6 +44,8 @@ class Authority:
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "navarch envtest")])
         self._key = _private_key(folder / "ca.key")
         builder = self._builder(self._name, self._key).add_extension(x509.BasicConstraints(True, 0), critical=True)
+        # Python 3.13 verifies as RFC 5280 asks, and so refuses an authority that does not say that its key signs certificates.
+        builder = builder.add_extension(_SIGNS_CERTIFICATES, critical=True)
         self._sign(builder, self.certificate_file)
 
     def server(self, valid_for: datetime.timedelta = VALID_FOR) -> tuple[Path, Path]:

@@ -62,7 +62,9 @@ def test_the_export_line_holds_in_any_folder(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     told = UpCluster(UpOptions(kubeconfig=Path("my cluster")))
     assert told.export == f"export KUBECONFIG='{tmp_path}/my cluster'"
-    assert UpCluster(UpOptions(data_dir=Path("kept"))).kubeconfig == tmp_path / "kept" / "kubeconfig"
+    kept = UpCluster(UpOptions(data_dir=Path("kept")))
+    assert kept.kubeconfig == tmp_path / "kept" / "kubeconfig"
+    asyncio.run(kept.server.store.close())
 
 
 def test_the_kubeconfig_is_for_its_owner_only(up: UpProcess) -> None:

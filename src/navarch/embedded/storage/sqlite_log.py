@@ -84,9 +84,9 @@ class SqliteLog:
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=1.0)
         try:
             self._prepare()
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             self._connection.close()
-            if _is_locked(error):
+            if isinstance(error, sqlite3.OperationalError) and _is_locked(error):
                 raise DataDirInUse(f"{path}: another server uses this data directory") from None
             raise
         self._pending: list[Row] = []

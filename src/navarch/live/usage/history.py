@@ -22,6 +22,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from navarch.job_history import open_file
 from navarch.live.usage.params import WEEK, UsageParams, UsageWindow
 from navarch.live.usage.source import RESOURCES, Usage, UsageError, ratio
 
@@ -79,10 +80,8 @@ class HistorySource:
         self._merged = 0.0
         """Until when runs have been merged to hours."""
         try:
-            self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            self._file.execute("PRAGMA journal_mode=WAL")
+            self._file = open_file(path, _SCHEMA)
             self._file.execute("PRAGMA synchronous=NORMAL")
-            self._file.executescript(_SCHEMA)
         except sqlite3.Error as error:
             raise UsageError(f"usage history {path}: {error}") from error
 

@@ -30,7 +30,7 @@ class Overcommit(Plugin):
     def open(self) -> None:
         session = self.session
         jobs = session.snapshot.jobs
-        self.idle: FloatArray = session.total * self.given.number("overcommit-factor") - session.nodes.used.sum(axis=1)
+        self.idle: FloatArray = session.total * np.float64(self.given.number("overcommit-factor")) - session.nodes.used.sum(axis=1)
         self._gated = gated_requests(session)
         asking = np.flatnonzero(jobs.has_min_resources)
         asking = asking[queue_of_job(session, asking) >= 0]
