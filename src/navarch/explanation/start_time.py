@@ -120,6 +120,8 @@ def _known_without(found: Explanation, now: float) -> bool:
         found.eta_reason = runs if found.state == "running" else "it has finished"
     elif found.state == "impossible":
         found.eta_reason = "it does not start on the empty cluster"
+    elif found.cause.code == "NoPods":
+        found.eta_reason = "it has no pods"
     elif found.cause.code == "Starts":
         moment = rfc3339(now)
         found.eta = Eta(moment, moment, moment, moment, "it starts in the next cycle")

@@ -235,6 +235,10 @@ class Cluster:
     def remove_job(self, key: str) -> None:
         self.jobs.remove(key)
 
+    def job(self, key: str) -> JobSpec | None:
+        row = self.jobs.rows.of.get(key)
+        return None if row is None else self.jobs.specs[row]
+
     def put_queue(self, spec: QueueSpec) -> None:
         for requests in (spec.capability, spec.deserved, spec.guarantee):
             if requests:

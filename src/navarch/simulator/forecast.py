@@ -4,7 +4,11 @@ The caller supposes how long each job still runs, by walltimes or by drawing fro
 
     starts = forecast(cluster, policy, registry, now, lambda job, running: draw(job), until=now + 86400)
 
-Nothing new arrives but what the caller says. Cycles are those of `decide`; the cluster that is given stays as it is.
+Nothing new arrives but what the caller says. Cycles are those of `decide`; the cluster that is given stays as it is. Groups without
+pods and jobs that have finished are in the cluster, as the scheduler sees them; nothing of them starts or ends.
+
+One job must not break the forecast of the others. A failure names its job (`ForecastFailed`), and the caller asks again with that job
+set aside: its pods stay where they are, and it does not start.
 """
 
 from __future__ import annotations
@@ -24,8 +28,16 @@ from navarch.simulator.jobs import GPU, PodSet, TraceJob
 from navarch.simulator.progress import SimulatedJob
 from navarch.simulator.simulation import Simulation
 
-Supposed = Callable[[JobSpec, bool], float]
-"""Seconds that a job still runs: the job, and whether it runs now."""
+Supposed = Callable[[JobSpec, bool], float | None]
+"""Seconds that a job still runs: the job, and whether it runs now. None: the job is set aside."""
+
+
+class ForecastFailed(Exception):
+    """Playing the job `key` raised; `key` is empty where the scheduler itself did."""
+
+    def __init__(self, key: str, error: Exception) -> None:
+        super().__init__(f"its forecast failed: {type(error).__name__}: {error}")
+        self.key = key
 
 
 class _Starts:
@@ -68,36 +80,49 @@ def forecast(
 
     `wanted`: ends when these have started. `arrivals`: jobs that come after now. `known`: the jobs of the cluster as a trace had them.
     Then jobs are equal where the trace says so, and cycles are left out that cannot start anything. `proceed` is asked after each
-    moment; None is returned where it says no.
+    moment; None is returned where it says no. Raises `ForecastFailed`.
     """
     starts = _Starts()
     copy = copied(cluster)
     simulation = Simulation(copy, policy, registry, starts, skip=known is not None)
-    for row, spec in enumerate(copy.jobs.specs):
-        if spec is None:
-            continue
-        found = (copy.tasks.specs[each] for each in copy.jobs.tasks[row])
+    try:
+        _adopt_jobs(simulation, now, supposed, known)
+        left = None if wanted is None else set(wanted)
+        for _ in simulation.steps(arrivals, until):
+            if not proceed():
+                return None
+            if left is not None:
+                left -= starts.at.keys()
+                if not left:
+                    break
+        return {key: at for key, at in starts.at.items() if wanted is None or key in wanted}
+    except Exception as error:  # in what a job says of itself, or in what the cycle does not contain
+        raise ForecastFailed(simulation.subject if cluster.job(simulation.subject) is not None else "", error) from error
+
+
+def _adopt_jobs(simulation: Simulation, now: float, supposed: Supposed, known: Mapping[str, TraceJob] | None) -> None:
+    cluster = simulation.cluster
+    for row, spec in enumerate(cluster.jobs.specs):
+        found = (cluster.tasks.specs[each] for each in cluster.jobs.tasks[row]) if spec is not None else ()
         tasks = [task for task in found if task is not None and not IS_TERMINAL[task.status]]
-        if tasks:
-            simulation.adopt(_adopted(spec, tasks, now, supposed, None if known is None else known[spec.key]), now)
-    left = None if wanted is None else set(wanted)
-    for _ in simulation.steps(arrivals, until):
-        if not proceed():
-            return None
-        if left is not None:
-            left -= starts.at.keys()
-            if not left:
-                break
-    return {key: at for key, at in starts.at.items() if wanted is None or key in wanted}
+        if spec is None or not tasks:
+            continue
+        simulation.subject = spec.key
+        placed = [task for task in tasks if task.node and ON_NODE[task.status]]
+        remaining = supposed(spec, bool(placed))
+        if remaining is None:
+            cluster.jobs.hold(spec.key, True)
+            continue
+        trace = _as_trace(spec, tasks) if known is None else known[spec.key]
+        simulation.adopt(_adopted(spec, tasks, placed, trace, now, max(remaining, 0.0)), now)
 
 
-def _adopted(spec: JobSpec, tasks: list[TaskSpec], now: float, supposed: Supposed, known: TraceJob | None) -> SimulatedJob:
+def _adopted(
+    spec: JobSpec, tasks: list[TaskSpec], placed: list[TaskSpec], trace: TraceJob, now: float, remaining: float
+) -> SimulatedJob:
     """The job as the simulation goes on with it. Work that it has done is lost if it is evicted."""
-    placed = [task for task in tasks if task.node and ON_NODE[task.status]]
-    remaining = max(supposed(spec, bool(placed)), 0.0)
     done = max((now - task.started for task in placed if task.started is not None), default=0.0)
     rate = len(placed) / len(tasks) if placed else 1.0
-    trace = _as_trace(spec, tasks) if known is None else known
     job = SimulatedJob(replace(trace, duration=(done + remaining) * rate, walltime=None), spec, tasks, None)
     job.work = done * rate
     return job

@@ -22,7 +22,7 @@ from navarch.ingest.settings import settings_for
 from navarch.model.cluster import Cluster
 from navarch.model.objects.devices import RESOURCE_CLAIM
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import NodeSpec
+from navarch.model.spec import JobSpec, NodeSpec
 from navarch.model.status import ON_NODE, TaskStatus
 from navarch.offline.cycles import lasting_promises
 from navarch.offline.settled_claims import give_back_claims, settle_claims
@@ -107,6 +107,8 @@ class Simulation:
         self.node_failures = 0
         self._last_move = 0.0
         """When a job last arrived or moved."""
+        self.subject = ""
+        """Key of the job that is being played; empty: the scheduler runs. Where a run fails, it names whose failure that is."""
 
     def run(self, jobs: Iterable[TraceJob], until: float | None = None) -> None:
         """Play jobs that come in order of submission, until all that can end has ended or `until`."""
@@ -172,6 +174,7 @@ class Simulation:
         """Go on from a job that the cluster holds already: it runs on its nodes from `now` on, or waits."""
         self.now = max(self.now, now)
         self._last_move = self.now
+        self.subject = job.spec.key
         self.jobs[job.spec.key] = job
         for uid, task in job.tasks.items():
             if task.node and ON_NODE[task.status]:
@@ -202,6 +205,7 @@ class Simulation:
         job = self.jobs.get(key)
         if job is None or job.version != version:
             return
+        self.subject = key
         job.account(self.now)
         del self.jobs[key]
         nodes = dict.fromkeys(job.nodes.values())
@@ -251,6 +255,7 @@ class Simulation:
             if not self._waiting.is_due:
                 return
             self._waiting.begin_cycle()
+            self.subject = ""
             started = thread_time()
             self._snapshot = self.cluster.snapshot(self.policy.semantics.node_order, instead_of=self._snapshot)
             self.cycles += 1
@@ -266,10 +271,15 @@ class Simulation:
         decisions = {each.job: each for each in record.jobs}
         moved: dict[str, SimulatedJob] = {}
         for eviction in record.evictions:
+            self.subject = eviction.job
+            if eviction.job not in self.jobs:  # a pod that is there, of a job that is not played
+                self.cluster.remove_task(eviction.uid)
+                continue
             job = self.jobs[eviction.job]
             job.displace(eviction.uid)
             moved[eviction.job] = job
         for bind in record.binds:
+            self.subject = bind.job
             job = self.jobs[bind.job]
             job.place(bind.uid, bind.node)
             task = replace(
@@ -288,11 +298,13 @@ class Simulation:
         if record.claims or record.releases or self.cluster.objects.get(RESOURCE_CLAIM):
             settle_claims(self.cluster, record, (), self.now)
         for key, job in moved.items():
+            self.subject = key
             self._settle(job, decisions.pop(key, None), evicted=bool(record.evictions))
         if record.nominations and self.policy.semantics.nominations_last:
             self._nominate(record)
         for key, decision in decisions.items():
-            self._note(self.jobs[key], decision)
+            self.subject = key
+            self._note(decision)
         if record.evictions:
             self._waiting.changes()
 
@@ -321,7 +333,7 @@ class Simulation:
             self._waiting.arrives(job)
         if decision is not None:
             phase = "Running" if end is not None else decision.phase
-            self._put(job, decision, phase)
+            job.spec = self._put(job.spec, decision, phase)
         self.observer.moved(self.now, job)
 
     def _take_away(self, job: SimulatedJob) -> None:
@@ -344,23 +356,31 @@ class Simulation:
         job.away.clear()
         self._waiting.arrives(job)
 
-    def _note(self, job: SimulatedJob, decision: JobDecision) -> None:
-        """The job was looked at and nothing of it moved."""
-        spec = job.spec
+    def _note(self, decision: JobDecision) -> None:
+        """The job was looked at and nothing of it moved. Groups without pods are looked at too, and no job is played for them."""
+        job = self.jobs.get(decision.job)
+        spec = job.spec if job is not None else self.cluster.job(decision.job)
+        if spec is None:
+            return
         times = (decision.last_started, decision.last_evicted, decision.stale_since)
         if decision.phase != spec.phase or times != (spec.last_started, spec.last_evicted, spec.stale_since):
-            self._put(job, decision, decision.phase)
+            spec = self._put(spec, decision, decision.phase)
+        if job is None:
+            return
+        job.spec = spec
         if not self._ticks and any(Undoing.TIME_PASSED in reason.undone_by for reason in decision.reasons):
             self._ticks = True
             self._events.plan(self.now + PERIOD, Kind.CYCLE)
 
-    def _put(self, job: SimulatedJob, decision: JobDecision, phase: str) -> None:
-        job.spec = replace(
-            job.spec,
+    def _put(self, spec: JobSpec, decision: JobDecision, phase: str) -> JobSpec:
+        """Tell the cluster of the job as it is now."""
+        fresh = replace(
+            spec,
             phase=phase,
             conditions=decision.conditions,
             last_started=decision.last_started,
             last_evicted=decision.last_evicted,
             stale_since=decision.stale_since,
         )
-        self.cluster.put_job(job.spec)
+        self.cluster.put_job(fresh)
+        return fresh

@@ -26,7 +26,7 @@ from navarch.job_history import JobRun, is_gang, run_of
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL, ON_NODE
-from navarch.simulator.forecast import forecast
+from navarch.simulator.forecast import ForecastFailed, forecast
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.start_times.arrivals import PastArrivals
 from navarch.simulator.start_times.deadlines import Deadlines
@@ -114,11 +114,16 @@ class Basis:
         self.arrivals = PastArrivals(past, now)
         self._deadlines = deadlines or {}
         self.jobs: dict[str, _Job] = {}
+        self.failed: dict[str, str] = {}
+        """Jobs that cannot be forecast, and why. The others are forecast without them."""
         for row, spec in enumerate(cluster.jobs.specs):
             tasks = [task for each in cluster.jobs.tasks[row] if (task := cluster.tasks.specs[each]) is not None] if spec else []
             tasks = [task for task in tasks if not IS_TERMINAL[task.status]]
             if spec is not None and tasks:
-                self.jobs[spec.key] = self._job(spec, tasks, now)
+                try:
+                    self.jobs[spec.key] = self._job(spec, tasks, now)
+                except Exception as error:
+                    self.failed[spec.key] = str(ForecastFailed(spec.key, error))
 
     @property
     def known(self) -> bool:
@@ -227,35 +232,46 @@ def start_times(
         random = np.random.default_rng([seed, number])
         draw = Draw(basis.times, random)
         arrivals = basis.arrivals.draw(random, lambda run: basis.run_time(run, draw)) if basis.arrivals.known else ()
-        remaining = {key: basis.remaining(key, draw, random) for key in in_order}
+        remaining = {key: basis.remaining(key, draw, random) for key in in_order if key not in failed}
         until = now + HORIZON
         if steps is not None:
             return steps.run(remaining, random, until=until, arrivals=arrivals, proceed=proceed)
 
-        def supposed(job: JobSpec, running: bool) -> float:
-            return remaining.get(job.key, math.inf)
+        def supposed(job: JobSpec, running: bool) -> float | None:
+            return None if job.key in failed else remaining.get(job.key, math.inf)
 
         return forecast(
-            cluster, policy, registry, now, supposed, until=until, wanted=wanted, arrivals=arrivals, known=known, proceed=proceed
+            cluster, policy, registry, now, supposed, until=until, wanted=found.keys(), arrivals=arrivals, known=known, proceed=proceed
         )
 
     in_order = sorted(basis.jobs, key=lambda key: (basis.jobs[key].run.submitted, key))
-    found: dict[str, list[float]] = {key: [] for key in wanted}
+    failed = dict(basis.failed)
+    found: dict[str, list[float]] = {key: [] for key in wanted if key not in failed}
     made = 0
     try:
         while made < runs and proceed():
-            starts = one_run(made)
+            try:
+                starts = one_run(made)
+            except ForecastFailed as error:
+                if not error.key:
+                    return StartTimes({}, dict.fromkeys(wanted, str(error)), made)
+                failed[error.key] = str(error)  # the same run again, without it
+                found.pop(error.key, None)
+                continue
             if starts is None:
                 break
             made += 1
-            for key in wanted:
-                found[key].append(starts.get(key, math.inf))
+            for key, times in found.items():
+                times.append(starts.get(key, math.inf))
     finally:
         if steps is not None:
             steps.close()
     if made < min(FEWEST_RUNS, runs):
-        return StartTimes({}, dict.fromkeys(found, _too_few(made, clock() - begun)), made)
-    return _summed_up(found, now, basis, made, basis.told(made, in_steps=in_steps))
+        out = StartTimes({}, dict.fromkeys(found, _too_few(made, clock() - begun)), made)
+    else:
+        out = _summed_up(found, now, basis, made, basis.told(made, in_steps=in_steps))
+    out.unknown.update((key, failed[key]) for key in wanted if key in failed)
+    return out
 
 
 def _summed_up(found: Mapping[str, Sequence[float]], now: float, basis: Basis, made: int, told: str) -> StartTimes:

@@ -233,8 +233,7 @@ class _Course:
             self.room.add(key, spec.queue, pending, max(1, spec.min_member - _held(tasks)))
 
     def _spec(self, key: str) -> JobSpec | None:
-        row = self._cluster.jobs.rows.of.get(key)
-        return None if row is None else self._cluster.jobs.specs[row]
+        return self._cluster.job(key)
 
     def _tasks(self, key: str) -> list[TaskSpec]:
         jobs = self._cluster.jobs
