@@ -62,8 +62,9 @@ from navarch.live.usage.queue_usage import QueueUsage
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_outcomes import BindOutcomes
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
-from navarch.live.writers.bind_requests import BindRequests, is_fraction
+from navarch.live.writers.bind_requests import BindRequests
 from navarch.live.writers.events import Events, Regarding
+from navarch.live.writers.request_turns import is_fraction
 from navarch.live.writers.resync import Resync
 from navarch.live.writers.writers import make_writers
 from navarch.model.spec import TaskSpec
@@ -123,7 +124,7 @@ class Scheduler:
             unsupported=self._unsupported,
             owners_watched=lambda kind: self.informers.watches_owners(kind),
             starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.policy_file.registry),
-            prepared_at=lambda job: self.preparations.advanced_at(job),
+            prepared_at=self._prepared_at,
             gang_timeout=options.gang_timeout,
             pod_watcher=self.job_recorder,
             note_job=note_job,
@@ -393,10 +394,17 @@ class Scheduler:
             case AbandonPreparation(job=job, reason=reason):
                 self.metrics.gangs_released.inc()
                 self.preparations.give_up(job, reason)
+                for waiting in self.bind_requests.turns.give_up(job):
+                    self.core.bind_failed(waiting, reason, _now())
             case ReleaseClaim(namespace=namespace, name=name, uid=uid) if self.dry_run is None:
                 self.steps.device_claims.release(namespace, name, uid)
             case _ if self.dry_run is None:
                 self.writers.carry_out(instruction)
+
+    def _prepared_at(self, job: str) -> float | None:
+        """When the job last came nearer to its bindings, while volumes or devices are prepared for it or its requests wait."""
+        advanced = self.preparations.advanced_at(job), self.bind_requests.turns.advanced_at(job)
+        return max((each for each in advanced if each is not None), default=None)
 
     def _scheduler_of(self, about: Regarding) -> str:
         """The scheduler that a pod names, or the first pod of a group; empty: it is none of ours."""

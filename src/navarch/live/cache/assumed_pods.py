@@ -33,6 +33,8 @@ class AssumedBind(Struct):
     """The API server accepted it; the watch does not show it yet."""
     by_request: bool = False
     """Another binder is to carry it out, on a request of ours."""
+    released: bool = False
+    """The request to the other binder may be sent: its turn on the node has come (see `request_turns`)."""
     delegated: bool = False
     """The request to the other binder was sent."""
     refused: bool = False

@@ -21,6 +21,7 @@ from navarch.kube.resources import Resource
 from navarch.kube.write.pool import Priority, Write
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.writers.request_turns import RequestTurns
 from navarch.model.objects.bind_requests import BindRequestSpec
 from navarch.model.spec import TaskSpec
 
@@ -48,6 +49,7 @@ class BindRequests:
         enabled: bool,
         devices: Callable[[str], dict[str, Any]] = lambda uid: {},
     ) -> None:
+        self.turns = RequestTurns(cache)
         self._devices = devices
         self._client = client
         self._cache = cache
@@ -156,9 +158,3 @@ class BindRequests:
             log.warning("BindRequest %s/%s was not removed: %s", namespace, name, error)
         finally:
             self._removing.pop((namespace, name), None)
-
-
-def is_fraction(task: TaskSpec) -> bool:
-    """Whether the pod shares GPUs, which needs more than a binding."""
-    devices = task.shape.devices
-    return devices is not None and bool(devices.fraction or devices.memory)

@@ -65,7 +65,16 @@ class Binder:
         self._prepare(bind, lambda: self._enqueue(bind))
 
     def _enqueue(self, bind: AssumedBind) -> None:
-        self.outbox.put(lambda: self._make(bind))
+        if bind.by_request:
+            assert self._requests is not None
+            self._requests.turns.ask(bind, lambda: self.outbox.put(lambda: self._make(bind)))
+        else:
+            self.outbox.put(lambda: self._make(bind))
+
+    def flush(self) -> None:
+        """Write the requests whose turn has come."""
+        if self._requests is not None:
+            self._requests.turns.look()
 
     def _make(self, bind: AssumedBind) -> tuple[Write, Done] | None:
         try:

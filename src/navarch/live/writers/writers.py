@@ -88,6 +88,8 @@ class LiveWriters(Struct):
     def flush(self, now: float, contained: Callable[[str], AbstractContextManager[object]] = nullcontext) -> None:
         """Write what is due. `contained(name)` keeps a failure of one writer from the others. The object on which it failed is
         skipped; the rest of its kind is written by the next call."""
+        with contained("bind requests"):
+            self.binder.flush()
         with contained("pod statuses"):
             self.pods.flush(now)
         with contained("group statuses"):
