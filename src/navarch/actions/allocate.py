@@ -251,7 +251,7 @@ class Allocate(Action):
         if ready:
             statement.commit()
             return bool(tasks)
-        if session.job_pipelined(job) and session.semantics.keep_pipelined_uncommitted:
+        if session.job_pipelined(job):
             return False
         if not session.semantics.partial_gang_holds_nodes:
             statement.discard()
@@ -269,7 +269,7 @@ class Allocate(Action):
                 statement.commit()
                 tasks[:] = left
                 return bool(left)
-            if session.job_pipelined(job) and session.semantics.keep_pipelined_uncommitted:
+            if session.job_pipelined(job):
                 return False
             statement.discard()
         return False

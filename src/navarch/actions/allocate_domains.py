@@ -103,8 +103,6 @@ class DomainSearch:
             found.statement.commit()
             session.domains.settle(job, found.domain, found.placed)
             return found.work if found.work.parts else None
-        if not session.semantics.keep_pipelined_uncommitted:
-            found.statement.discard()
         return None
 
     # the job

@@ -16,8 +16,6 @@ from navarch.engine.session import Session
 class FailedAttempts:
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._exact = session.semantics.unevict_restores_scoring_view
-        """Otherwise a failed attempt changes figures, and the next one may end differently."""
         self._failed: dict[Hashable, list[Reason]] = {}
 
     def known_to_fail(self, job: Job, tasks: Sequence[int]) -> bool:
@@ -29,8 +27,7 @@ class FailedAttempts:
 
     def add(self, job: Job, tasks: Sequence[int], known: int) -> None:
         """An attempt failed. `known`: how many reasons the job had before it."""
-        if self._exact:
-            self._failed[self._signature(job, tasks)] = job.reasons[known:]
+        self._failed[self._signature(job, tasks)] = job.reasons[known:]
 
     def clear(self) -> None:
         """Called after a decision: attempts that failed before may succeed now."""

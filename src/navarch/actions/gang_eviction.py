@@ -103,22 +103,16 @@ class GangEviction(Action):
             chosen: list[int] = []
             exact = session.devices is None and not session.slack.any()
             room = GangRoom(session, pending, inside) if exact and bundles else None
-            untried: list[int] = []
             for bundle in bundles:
                 chosen += bundle.tasks
-                untried += bundle.tasks
                 if room is not None:
                     room.add(bundle.tasks)
-                hopeless = room is not None and not room.suffices
-                if hopeless and session.semantics.unevict_restores_scoring_view:
+                if room is not None and not room.suffices:
                     continue
                 if (need > free + search.freed_request(session, chosen)).any():
                     continue
-                if hopeless:
-                    self._leave_view(untried, statement)
-                elif self._carry_out(job, parts, chosen, domain, statement):
+                if self._carry_out(job, parts, chosen, domain, statement):
                     return
-                untried = []
 
     def _parts(self, job: Job) -> list[tuple[SubJob, list[int]]]:
         """The tasks to place: those of every sub-job that waits, needed ones first; for a ready job only the first sub-job.
@@ -239,13 +233,6 @@ class GangEviction(Action):
             return True
         statement.roll_back(mark)
         return False
-
-    def _leave_view(self, victims: Sequence[int], statement: Statement) -> None:
-        """What a trial that fails leaves behind: scores and the count of pods of a node miss its victims."""
-        mark = statement.save_point()
-        for victim in victims:
-            statement.evict(victim, reason=self.name)
-        statement.roll_back(mark)
 
     def _place(self, job: Job, sub: SubJob, tasks: list[int], within: BoolArray, statement: Statement) -> bool:
         """Promise a node of `within` to every task of the sub-job, or to none."""

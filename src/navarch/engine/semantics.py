@@ -50,7 +50,6 @@ class Semantics:
         True, "queues that no plugin tells apart are served by creation time and name, not by how long their first jobs have waited"
     )
     implied_queues: bool = switch(True, "the queue `default` exists only if the input has it")
-    default_preemptable: bool = switch(True, "a pod is a victim only if it says that it may be")
     absent_priority_is_one: bool = switch(False, "a task whose pod has no priority is ordered as if it had priority 1")
     bad_queue_disables_capacity: bool = switch(
         False, "one invalid queue makes the hierarchical capacity plugin refuse every admission, placement and reclaim"
@@ -97,9 +96,6 @@ class Semantics:
     )
 
     # Figures and views of a node.
-    unevict_restores_scoring_view: bool = switch(
-        True, "undoing an eviction does not bring the pod back for scores, pod count, ports and affinity in this cycle"
-    )
     affinity_lists_fixed_at_open: bool = switch(False, "which nodes hold pods with pod affinity is fixed when the cycle opens")
     pods_counted_once_an_attempt: bool = switch(
         False, "evictions in the course of an attempt do not change its answers about pod affinity and topology spread"
@@ -150,9 +146,6 @@ class Semantics:
     )
     refusals_bind_the_role: bool = switch(
         False, "in one attempt at a job, a node that refused a task is not tried again for other tasks of the same role"
-    )
-    keep_pipelined_uncommitted: bool = switch(
-        True, "a gang that could start only on what is being released keeps nothing until the next cycle"
     )
     partial_gang_holds_nodes: bool = switch(False, "a gang that could be placed only in part holds those nodes until the cycle ends")
     evicted_promise_stays: bool = switch(

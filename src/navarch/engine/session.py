@@ -154,8 +154,6 @@ class Session(PluginRunner):
             self.opening_free_pods = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
         self.queues_are_open = False
         """True while a dry run asks queues that are closed as if they were open (see `dry_run_minds_queue`)."""
-        self.out_of_view: set[int] = set()
-        """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
         self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
         """Task row -> node -> shared devices: places that a moved task leaves. Its pod is there until it is gone."""
         self.repeated_evictions: dict[int, int] = {}

@@ -331,7 +331,7 @@ class Statement:
     def _release(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job
         row, victim = operation.nodes[0], operation.tasks[0]
-        view = not operation.holds_node and victim not in session.out_of_view
+        view = not operation.holds_node
         promised = operation.before == PIPELINED
         stays = promised and session.semantics.evicted_promise_stays
         if promised:
@@ -399,7 +399,7 @@ class Statement:
         session, task, job = self.session, operation.task, operation.job
         row, victim = operation.nodes[0], operation.tasks[0]
         after = TaskStatus(int(session.status[victim]))
-        view = session.semantics.unevict_restores_scoring_view and not operation.holds_node
+        view = not operation.holds_node
         promised = operation.before == PIPELINED
         stayed = promised and session.semantics.evicted_promise_stays
         if session.devices is not None and (victim in session.devices.groups or operation.groups):
@@ -413,8 +413,6 @@ class Statement:
             session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, -1, pipelined=False)
         if promised:
             session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, 1, pipelined=True)
-        if not view and not operation.holds_node:
-            session.out_of_view.add(victim)
         session.status[victim] = operation.before
         session.node[victim] = row
         if job is not None:

@@ -179,7 +179,6 @@ class PodReader:
             preemptable=_flag(
                 annotations.get("volcano.sh/preemptable"),
                 labels.get("volcano.sh/preemptable"),
-                otherwise=self.settings.default_preemptable,
             ),
             preemption_policy=policy,
             gates=tuple(gate.name for gate in spec.scheduling_gates) if spec.scheduling_gates else (),
@@ -313,12 +312,9 @@ def _task_priority(pod: Pod, otherwise: int) -> int:
     return otherwise if number is None else number
 
 
-def _flag(*texts: str | None, otherwise: bool) -> bool:
-    """The first given text decides. A text that is not a boolean is false."""
-    for text in texts:
-        if text is not None:
-            return text in _TRUE
-    return otherwise
+def _flag(*texts: str | None) -> bool:
+    """The first given text decides, and True if none is given. A text that is not a boolean is false."""
+    return next((text in _TRUE for text in texts if text is not None), True)
 
 
 def _hints(pod: Pod) -> tuple[tuple[str, str], ...]:

@@ -112,9 +112,6 @@ def test_releasing_resources_are_nominated_and_not_bound() -> None:
     cluster.remove_task("leaving")
     apply(cluster, record)
     assert sorted(binds(decided(cluster, Gang))) == ["gang-0", "gang-1"]
-    keep = Semantics(keep_pipelined_uncommitted=False)
-    cluster.put_task(task("leaving", shape(cpu=1), node="a", status=TaskStatus.RELEASING))
-    assert sorted(binds(decided(cluster, Gang, semantics=keep))) == ["late-0"]
 
 
 def test_a_promised_node_is_taken_even_if_another_comes_first() -> None:

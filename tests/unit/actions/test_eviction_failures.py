@@ -11,7 +11,6 @@ from tests.worlds.small_cluster import add_job, decided, job_in, open_session, s
 from navarch.actions.eviction_failures import FailedAttempts
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
-from navarch.engine.semantics import STRICT, Semantics
 from navarch.engine.session import Session
 from navarch.model.cluster import Cluster
 from navarch.model.spec import QueueSpec, SubGroupSpec
@@ -70,15 +69,6 @@ def test_a_job_equal_to_a_failed_one_waits_for_the_same_reasons() -> None:
     failed.add(first, first.tasks, known=1)
     assert failed.known_to_fail(twin, twin.tasks)
     assert [reason.code for reason in twin.reasons] == ["Now"]
-
-
-@pytest.mark.parametrize(("semantics", "known"), [(STRICT, True), (Semantics(unevict_restores_scoring_view=False), False)])
-def test_failures_are_not_reused_where_they_change_state(semantics: Semantics, known: bool) -> None:
-    session = open_session(world(), semantics=semantics)
-    failed = FailedAttempts(session)
-    first = job_in(session, "first")
-    failed.add(first, first.tasks, known=0)
-    assert failed.known_to_fail(first, first.tasks) == known
 
 
 class Refuses(Plugin):

