@@ -117,9 +117,11 @@ def test_an_installation_that_would_not_start_is_refused(arguments: list[str], s
     assert said in result.output
 
 
-def test_an_installation_without_an_image_is_refused_with_advice(kube_apiserver: KubeApiServer) -> None:
+def test_what_is_needed_is_said_before_anything_is_applied(kube_apiserver: KubeApiServer) -> None:
     given = ["--kubeconfig", str(kube_apiserver.kubeconfig), "--dry-run"]
-    assert "no registry has the image" in CliRunner().invoke(install, given).stderr
+    done = CliRunner().invoke(install, given)
+    assert "no registry has the image" in done.stderr
+    assert done.output.index("Without --image the pods of the scheduler wait") < done.output.index("namespaces/navarch-system")
     assert CliRunner().invoke(install, [*given, "--image", "r.example.com/navarch:1"]).stderr == ""
 
 

@@ -61,7 +61,7 @@ RESOURCES = {
 @click.option("--print", "print_only", is_flag=True, help="Write the objects to the terminal as YAML; touch no cluster.")
 @click.option("--namespace", default=NAMESPACE, show_default=True, help="Where the scheduler runs.")
 @click.option("--name", default=NAME, show_default=True, help="What everything is called; for a second one beside the first.")
-@click.option("--image", help="Image of the scheduler, for a registry of your own.")
+@click.option("--image", help=f"Image of the scheduler. No registry has one: build it first.  [default: {DEFAULT_IMAGE}]")
 @click.option("--replicas", type=click.IntRange(min=1), help="Number of replicas; one of them is the leader.  [default: 2]")
 @click.option("--scheduler-name", "scheduler_names", multiple=True, help="spec.schedulerName to serve; may repeat.")
 @click.option("--policy", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Policy file to run with.")
@@ -98,6 +98,8 @@ def install(
 ) -> None:
     """Install the scheduler, its permissions and the CRDs it reads into a cluster.
 
+    It needs an image that the nodes can pull (--image). `docker build -f deploy/Dockerfile` in a checkout of Navarch makes one.
+
     Arguments after -- are added to the command line of `navarch run` in the cluster: -- --log-format=json
     """
     _check_name(name)
@@ -118,10 +120,13 @@ def install(
     if print_only:
         click.echo(as_yaml(installation.objects()), nl=False)
         return
-    if image is None and sys.stdin.isatty() and not dry_run:
+    if image is None:
         click.echo(MAKE_IMAGE, err=True)
-        given = click.prompt("Image of the scheduler", default=DEFAULT_IMAGE, err=True)
-        installation = replace(installation, image=given)
+        if sys.stdin.isatty() and not dry_run:
+            given = click.prompt("Image of the scheduler", default=DEFAULT_IMAGE, err=True)
+            installation = replace(installation, image=given)
+        else:
+            click.echo(f"Without --image the pods of the scheduler wait until their nodes have {DEFAULT_IMAGE}.", err=True)
     try:
         asyncio.run(_install(installation, kubeconfig, context, dry_run))
     except ConfigError as error:
@@ -193,8 +198,6 @@ async def _install(installation: Installation, kubeconfig: Path | None, context:
         if not dry_run:
             for crd in installation.crds():
                 await until_served(client, crd["metadata"]["name"])
-    if installation.image is None:
-        click.echo(f"{MAKE_IMAGE}\nUntil then pods of the scheduler wait for the image {DEFAULT_IMAGE}.", err=True)
 
 
 async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str:
