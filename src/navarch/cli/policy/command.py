@@ -1,4 +1,4 @@
-"""`navarch policy`: what a policy file runs (`check`), what it may name (`plugins`), and which pods came (`typical-pods`)."""
+"""`navarch policy`: which preset to take, what a policy file runs, what it may name, and which pods came (`typical-pods`)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from navarch.cli.plugin_dirs import plugin_dirs_option
+from navarch.cli.policy.choices import choices_lines, choices_table
 from navarch.cli.policy.mistakes import MISTAKES, MOST_SHOWN, tell
 from navarch.cli.policy.reference import in_full, listed, markdown
 from navarch.cli.policy.report import report_lines
@@ -31,7 +32,17 @@ WARNINGS = 1
 
 @click.group()
 def policy() -> None:
-    """Check policy files and presets, and list plugins and actions."""
+    """Choose a preset, check policy files, and list plugins and actions."""
+
+
+@policy.command(short_help="Say which preset to take, and what it costs.")
+@click.option("-o", "--output", type=click.Choice(("text", "markdown")), default="text", show_default=True)
+def presets(output: str) -> None:
+    """Say what one gets with each preset, and what it costs.
+
+    `navarch policy check PRESET` prints what it runs. `-o markdown` writes the table of docs/policy.md.
+    """
+    click.echo(choices_table() if output == "markdown" else "\n".join(choices_lines(_width())))
 
 
 @policy.command(short_help="Print what a policy will really run, or all its mistakes.")
