@@ -73,7 +73,7 @@ def test_the_live_view_scrolls_filters_and_opens_a_job(tmp_path: Path) -> None:
         screen.until("EVENT")
         screen.type("\x03")
         assert screen.ended() == 0
-        assert "stopped" in screen.text, "the terminal is as it was before"
+        assert "stopped. The cluster was in memory" in screen.text and "To come back: navarch up" in screen.text
 
 
 def test_a_gang_is_submitted_followed_and_cancelled(up: UpProcess) -> None:

@@ -16,6 +16,7 @@ from navarch.cli.tables.text import output_console
 from navarch.cli.up.cluster import UpCluster, UpOptions
 from navarch.cli.up.dashboard import DashboardProcess
 from navarch.cli.up.event_log import EventLog, WarningHandler
+from navarch.cli.up.farewell import farewell
 from navarch.cli.up.sample import Sample
 from navarch.cli.up.sample_fit import evicts, how_long, misfit
 from navarch.cli.up.summary import summary
@@ -82,8 +83,8 @@ async def run_cluster(options: UpOptions) -> int:
         if options.until_settled and not stop.is_set():
             ran = summary(cluster, events, console, settled, time.perf_counter() - started)
             return 0 if settled and ran else 1
-    if live:
-        _line("stopped")
+    for line in farewell(options, cluster.kubeconfig):
+        _line(line)
     return 0
 
 
