@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AsyncExitStack
 from typing import Any
 
 from aiohttp import ClientSession
@@ -12,6 +13,7 @@ from tests.worlds.web_cluster import gpu_node, gpu_pod, queue
 
 from navarch.kube.auth.access_review import AccessReview, TokenUser
 from navarch.kube.resources import Resource
+from navarch.web.stream.event_stream import MOST_OF_A_VIEWER
 
 RIGHTS = {"jane": {"ml"}, "root": {""}, "poor": set[str]()}
 """TokenUser -> namespaces in which pods may be listed; empty name: all."""
@@ -132,3 +134,14 @@ async def test_probes_need_no_login(world: World) -> None:
         for path in ("/livez", "/readyz"):
             async with prober.get(path) as answer:
                 assert (answer.status, await answer.text()) == (200, "ok\n")
+
+
+async def test_one_user_leaves_streams_for_others(world: World) -> None:
+    async def stream(user: str) -> int:
+        answer = await open_streams.enter_async_context(web.session.get("/api/v1/events", headers={"Authorization": f"Bearer {user}"}))
+        return answer.status
+
+    async with dashboard(world, access=Reviews(), login="cluster") as web, AsyncExitStack() as open_streams:
+        assert [await stream("jane") for _ in range(MOST_OF_A_VIEWER)] == [200] * MOST_OF_A_VIEWER
+        assert await stream("jane") == 429
+        assert await stream("root") == 200

@@ -52,9 +52,13 @@ class Pages:
         return self._file(request, request.match_info["path"])
 
     def _file(self, request: web.Request, name: str) -> web.Response:
-        path = ELSEWHERE.get(name) or (self._folder / name).resolve()
-        outside = name not in ELSEWHERE and not path.is_relative_to(self._folder)
-        if outside or path.suffix not in TYPES or not path.is_file():
+        try:
+            path = ELSEWHERE.get(name) or (self._folder / name).resolve()
+            outside = name not in ELSEWHERE and not path.is_relative_to(self._folder)
+            exists = not outside and path.suffix in TYPES and path.is_file()
+        except (ValueError, OSError):  # no file can have such a name: a byte 0, or too many bytes
+            exists = False
+        if not exists:
             raise not_found(f"there is no {request.path}")
         body = path.read_bytes()
         tag = hashlib.sha256(body).hexdigest()[:32]

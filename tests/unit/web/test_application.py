@@ -104,6 +104,12 @@ async def test_files_outside_of_the_folder_are_not_served(server: TestServer, br
             assert "import" not in await answer.text()
 
 
+@pytest.mark.parametrize("name", ["%00", "a%00.js", "a" * 5000 + ".js"])
+async def test_a_name_that_no_file_can_have_is_not_found(server: TestServer, browser: ClientSession, name: str) -> None:
+    async with browser.get(URL(f"http://127.0.0.1:{server.port}/assets/{name}", encoded=True)) as answer:
+        assert answer.status == 404
+
+
 async def test_a_file_is_sent_once_and_then_known(tmp_path: Path) -> None:
     (tmp_path / "a.js").write_text("export const a = 1;\n")
     (tmp_path / "b.py").write_text("import os\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ KEEP_ALIVE: Final = 15.0
 REVIEW_SECONDS: Final = 10.0
 """The rights of a viewer are reviewed again after this time."""
 MOST_STREAMS: Final = 200
+MOST_OF_A_VIEWER: Final = 20
+"""Streams of one user: each tab of a browser has one. The others are left for other users."""
 MOST_MADE: Final = 32
 """Encoded events that are kept for viewers who ask the same."""
 
@@ -50,22 +52,30 @@ class EventStreams:
     def __init__(self, context: Context, lists: Lists) -> None:
         self._context, self._lists = context, lists
         self._made: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
-        self.open = 0
-        """Streams that are open now."""
+        self._of: Counter[str] = Counter()
+        """User -> streams that are open now."""
 
     async def events(self, request: web.Request, viewer: Viewer) -> web.StreamResponse:
         self._context.check_ready()
         wanted = Wanted(read_topics(request.query), read_filter(request.query), viewer)
         if self.open >= MOST_STREAMS:
             raise RequestError(429, "TooManyStreams", f"{MOST_STREAMS} pages are open already", retry_after=10)
+        if self._of[viewer.user] >= MOST_OF_A_VIEWER:
+            raise RequestError(429, "TooManyStreams", f"{viewer.user}: {MOST_OF_A_VIEWER} pages are open already", retry_after=10)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"})
-        self.open += 1
+        self._of[viewer.user] += 1
         try:
             await response.prepare(request)
             await self._send(request, response, wanted)
         finally:
-            self.open -= 1
+            self._of[viewer.user] -= 1
+            self._of += Counter()  # forgets users without streams
         return response
+
+    @property
+    def open(self) -> int:
+        """Streams that are open now."""
+        return self._of.total()
 
     async def _send(self, request: web.Request, response: web.StreamResponse, wanted: Wanted) -> None:
         log = self._context.state.log
