@@ -17,6 +17,7 @@ from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.cluster.leader import leaders_view
 from navarch.cli.cluster.source import read_source
 from navarch.cli.cluster.state_option import state_option
+from navarch.cli.cycle_timeout import limits_cycles
 from navarch.cli.history_file import history_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
@@ -80,6 +81,7 @@ Answer = Explanation | QueueExplanation | NodeExplanation
 @namespace_as_queue_option
 @node_pool_options
 @plugin_dirs_option
+@limits_cycles
 def explain(
     words: tuple[str, ...],
     paths: tuple[str, ...],

@@ -12,6 +12,7 @@ import click
 
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.state_option import state_option
+from navarch.cli.cycle_timeout import limits_cycles
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
@@ -95,6 +96,7 @@ def collector_paused() -> Iterator[None]:
 @click.option("--diff", metavar="FILE|PRESET", help="Show what another policy would decide differently.")
 @click.option("-v", "--verbose", is_flag=True, help="Show timings and every reason of every job.")
 @watched
+@limits_cycles
 @collector_paused()
 def plan(
     paths: tuple[str, ...],

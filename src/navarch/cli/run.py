@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 import signal
 import socket
@@ -21,6 +20,7 @@ from navarch.cli.node_pool import check_node_pool, node_pool_options
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.policy.shard_option import scheduler_of_shard, shard_option
 from navarch.cli.scheduler_names import DEFAULT, names_default_scheduler
+from navarch.cli.seconds import Seconds
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.kube.auth.incluster import in_cluster
@@ -33,16 +33,6 @@ from navarch.live.run_options import RunOptions
 from navarch.version import version
 
 log = logging.getLogger("navarch")
-
-
-class Seconds(click.FloatRange):
-    """Seconds, without `inf` and `nan`, which Python accepts as numbers."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        seconds = super().convert(value, param, ctx)
-        if not math.isfinite(seconds):
-            self.fail(f"expected a number of seconds, found {value}", param, ctx)
-        return seconds
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

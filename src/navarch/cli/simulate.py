@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import Progress as ProgressBar
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from navarch.cli.cycle_timeout import limits_cycles
 from navarch.cli.plan import moment
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
@@ -114,6 +115,7 @@ def _failures(context: click.Context, parameter: click.Parameter, text: str | No
 )
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
 @plugin_dirs_option
+@limits_cycles
 def simulate(
     trace: str,
     cluster: str,
@@ -246,7 +248,8 @@ def _many(
         click.echo(f"{len(specs) - len(todo)} of {len(specs)} runs are in {path} already", err=True)
     done: dict[str, PolicyRun] = {}
     failed = False
-    for number, (spec, run) in enumerate(execute(todo, executor, processes), start=1):
+    seconds = click.get_current_context().params["cycle_timeout"]
+    for number, (spec, run) in enumerate(execute(todo, executor, processes, seconds), start=1):
         which = f"{number}/{len(todo)} {spec.label}{'' if spec.seed is None else f' seed {spec.seed}'}"
         if isinstance(run, Failure):
             click.echo(f"{which}: failed: {run.message}", err=True)

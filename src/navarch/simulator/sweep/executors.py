@@ -15,11 +15,13 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
+from pathlib import Path
 
 from msgspec import Struct
 
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
+from navarch.offline.cycle_limit import CycleTooLong, cycle_limit
 from navarch.simulator.clusters import ClusterError
 from navarch.simulator.simulate import PolicyRun
 from navarch.simulator.sweep.parameters import SweepError
@@ -39,32 +41,35 @@ INPUT_ERRORS = (TraceError, ClusterError, PolicyError, RegistrationError)
 Outcome = tuple[RunSpec, PolicyRun | Failure]
 
 
-def execute(specs: Sequence[RunSpec], executor: str = "", processes: int = 1) -> Iterator[Outcome]:
-    """`executor`: empty for this machine, or `dask://HOST:PORT`."""
+def execute(specs: Sequence[RunSpec], executor: str = "", processes: int = 1, seconds: float = 0.0) -> Iterator[Outcome]:
+    """`executor`: empty for this machine, or `dask://HOST:PORT`. `seconds`: the limit of a cycle (`cycle_limit`)."""
     if executor:
         return _on_dask(specs, executor)
     if processes > 1 and len(specs) > 1:
-        return _in_processes(specs, min(processes, len(specs)))
-    return ((spec, run_or_fail(spec)) for spec in specs)
+        return _in_processes(specs, min(processes, len(specs)), seconds)
+    return ((spec, run_or_fail(spec, seconds)) for spec in specs)
 
 
-def run_or_fail(spec: RunSpec) -> PolicyRun | Failure:
+def run_or_fail(spec: RunSpec, seconds: float = 0.0) -> PolicyRun | Failure:
     """Carry it out. A failure of its own comes back as text: not every exception can be sent to another process."""
     try:
-        return run(spec)
+        with cycle_limit(seconds, [Path(each) for each in spec.plugin_dirs]):
+            return run(spec)
     except INPUT_ERRORS:
         raise
+    except CycleTooLong as error:
+        return Failure(str(error))
     except Exception as error:  # a plugin of one policy may fail; the other runs go on
         place = traceback.extract_tb(error.__traceback__)[-1]
         return Failure(f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})")
 
 
-def _in_processes(specs: Sequence[RunSpec], processes: int) -> Iterator[Outcome]:
+def _in_processes(specs: Sequence[RunSpec], processes: int, seconds: float) -> Iterator[Outcome]:
     # Not by fork: a child would share what libraries of this process hold, and a sweep lasts longer than a start.
     others = set(active_children())
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         with _interrupts_left_out():
-            futures = {pool.submit(run_or_fail, spec): spec for spec in specs}
+            futures = {pool.submit(run_or_fail, spec, seconds): spec for spec in specs}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
