@@ -29,6 +29,7 @@ from navarch.cli.tables.explanation import show_explanation, show_node, show_que
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
+from navarch.explanation.awaited_group import waits_for_group
 from navarch.explanation.explain import Reading, explain_read, reading
 from navarch.explanation.names import NotFound, is_kind, names_in, near
 from navarch.explanation.node_report import explain_node
@@ -162,6 +163,8 @@ def explain(
                     found = explain_read(heap, name, trials, seconds, progress=progress, history=past, may_fork=True)
                     known = source.waiting.jobs if source.waiting is not None else ()
                     found.notes += [leaders_view(each) for each in known if each.job == found.job][:1]
+                    if cluster or not paths:
+                        found.notes += waits_for_group(heap, found.job, installed=source.kai_is_installed)
                 found.notes += source.notes
     except ConfigError as error:
         raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from navarch.apis.admission.admission import SYSTEM_PRIORITY_CLASSES
 from navarch.apis.dialect import Settings
+from navarch.apis.kai.awaited_groups import AwaitedGroups
 from navarch.apis.kai.pod_grouper import is_grouped, job_of
 from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.workload import WorkloadSpec
@@ -142,6 +143,7 @@ class ShadowGroups:
         namespaces: Mapping[str, NamespaceSpec],
         classes: Mapping[str, PriorityClassSpec] = MappingProxyType({}),
         owners: Owners | None = None,
+        awaited: AwaitedGroups | None = None,
     ) -> None:
         self._settings = settings
         self._classes = classes
@@ -151,6 +153,9 @@ class ShadowGroups:
         """Job -> (namespace, name) of a budget -> the minimum that it sets."""
         self._job_of_budget: dict[tuple[str, str], str] = {}
         self.owners = Owners() if owners is None else owners
+        self._awaited = awaited
+        self.awaiting: dict[str, float] = {}
+        """Job whose pods wait for KAI's pod grouper -> when the oldest of them was created."""
 
     def put(self, task: TaskSpec, queue: str = "") -> JobSpec | None:
         """Add or change a pod; `queue` is the queue that it names (`pod_reader.queue_of`)."""
@@ -186,6 +191,7 @@ class ShadowGroups:
         if group is None or group.members.pop(uid, None) is None:
             return None, False
         if not group.members:
+            self.awaiting.pop(job, None)
             del self._groups[job]
             self.owners.forget(job)
             return None, True
@@ -198,6 +204,10 @@ class ShadowGroups:
     def put_workload(self, workload: WorkloadSpec) -> list[JobSpec]:
         """Add or change an owner; returns the jobs that it changes."""
         return self._made_anew(self.owners.put(workload))
+
+    def no_longer_awaited(self) -> list[JobSpec]:
+        """The jobs of pods that have waited long enough for a group."""
+        return self._made_anew(list(self.awaiting))
 
     def classes_changed(self) -> list[JobSpec]:
         """Priority classes changed; returns the jobs that this changes. Most shadow jobs have the priority of their pods."""
@@ -263,6 +273,8 @@ class ShadowGroups:
             group.spec = None
             return None
         if not is_member(job) and is_grouped(leader.scheduler_name, leader.labels):
+            if group.spec is None and self._awaits(job, group):
+                return None
             made = job_of(leader, self._classes, self.owners, self._settings.node_pool_key, self._settings.queue_label)
             return made and _kept(group, replace(made, phase=group.phase or "Inqueue", conditions=group.conditions))
         annotations, wanted = leader.annotations, group.members[leader.uid][1]
@@ -293,6 +305,16 @@ class ShadowGroups:
             owner=leader.owner or ("Pod", name, leader.uid),
         )
         return _kept(group, spec)
+
+    def _awaits(self, job: str, group: _Group) -> bool:
+        """Whether the pods wait for a PodGroup. Pods that are on nodes do not: they count in their job at once."""
+        leader = group.leader
+        self.awaiting.pop(job, None)
+        if leader is None or self._awaited is None or any(task.node for task, _ in group.members.values()):
+            return False
+        if self._awaited.awaits(leader):
+            self.awaiting[job] = leader.created
+        return job in self.awaiting
 
     def _min_member(self, job: str, leader: TaskSpec) -> int:
         for name in MIN_MEMBER_ANNOTATIONS:

@@ -18,6 +18,7 @@ from navarch.apis.core.partial_pod import PartialPod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
 from navarch.apis.errors import ObjectError
+from navarch.apis.kai.awaited_groups import AwaitedGroups
 from navarch.apis.kai.objects import with_bind_request
 from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.workload import PodMaker, WorkloadSpec
@@ -44,7 +45,8 @@ from navarch.model.status import IS_TERMINAL
 
 
 class Ingest:
-    """Fills `cluster`. `reader` reads pods; the default is for pods that an API server has admitted."""
+    """Fills `cluster`. `reader` reads pods; the default is for pods that an API server has admitted. `awaited`: which pods wait for
+    KAI's pod grouper; None: none does."""
 
     def __init__(
         self,
@@ -55,6 +57,7 @@ class Ingest:
         owners: Owners | None = None,
         overlay: Overlay | None = None,
         changes: Changes | None = None,
+        awaited: AwaitedGroups | None = None,
     ) -> None:
         self.settings = settings
         self.cluster = Cluster() if cluster is None else cluster
@@ -64,7 +67,8 @@ class Ingest:
         self._queues = Queues(settings, self.cluster)
         self.groups = PodGroups(settings, self.cluster, self._queues, self._overlay, self._changes)
         self._for_others = self.groups.for_others
-        self.shadows = ShadowGroups(settings, self.cluster.namespaces, self.cluster.priority_classes, owners)
+        self.shadows = ShadowGroups(settings, self.cluster.namespaces, self.cluster.priority_classes, owners, awaited)
+        self._awaited = awaited
         self.unreadable = UnreadablePods(lambda task: self._put_task(task, ""), self._put_node)
         self._shown: dict[str, TaskSpec] = {}
         """uid -> the pod as the API shows it, where the model holds something else."""
@@ -280,6 +284,11 @@ class Ingest:
         if key and not self.shadows.is_made(key):
             self._remove_shadow_job(key)
 
+    def end_waits(self) -> None:
+        """Let pods that waited long enough for KAI's pod grouper go on without it."""
+        if self.shadows.awaiting:
+            self._change_shadow_jobs(self.shadows.no_longer_awaited())
+
     def _change_shadow_jobs(self, jobs: Iterable[JobSpec]) -> None:
         """Another object than their pods changed these jobs."""
         for job in jobs:
@@ -296,6 +305,8 @@ class Ingest:
                 else:
                     self._remove_node(spec.name)
             case JobSpec():
+                if self._awaited is not None:
+                    self._awaited.group_seen(spec)
                 self.groups.put(spec, version)
             case QueueSpec():
                 changed = self._queues.put(spec) if self.settings.is_in_pool(spec.labels) else self._queues.remove(spec)

@@ -26,6 +26,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
+from navarch.apis.kai.awaited_groups import AwaitedGroups
 from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy import Policy
 from navarch.engine.reasons import Event
@@ -70,7 +71,7 @@ class LiveCore:
     `unsupported`: see `commit.Unsupported`. `owners_watched(kind)`: whether every owner of this kind is put into the cache sooner or
     later. `starts_gangs()`: whether the policy starts groups as gangs. `prepared_at(job)`: when the preparation of volumes or devices
     for the job last advanced; None if nothing is being prepared. `pod_watcher`: told of each pod that comes, changes or goes.
-    `note_job`: see `engine.cycle.decide`."""
+    `note_job`: see `engine.cycle.decide`. `awaited_groups`: which pods wait for KAI's pod grouper."""
 
     def __init__(
         self,
@@ -85,6 +86,7 @@ class LiveCore:
         queue: SchedulingQueue | None = None,
         pod_watcher: PodWatcher | None = None,
         note_job: Callable[[str], None] | None = None,
+        awaited_groups: AwaitedGroups | None = None,
     ) -> None:
         self._emit = emit
         self._note_job = note_job
@@ -100,6 +102,7 @@ class LiveCore:
             on_volumes_changed=lambda: emit(CheckVolumes()),
             owners_watched=owners_watched,
             pod_watcher=pod_watcher,
+            awaited_groups=awaited_groups,
         )
         self._commit = Commit(self.cache, self.assumed, self.queue, emit, unsupported)
         history = GangHistory(self.cache, lambda task, complete: emit(MarkGang(task, complete)))

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 
 from navarch.apis.dialect import Settings
+from navarch.apis.kai.awaited_groups import AwaitedGroups
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.ingest.settings import settings_for
@@ -128,6 +129,7 @@ class Scheduler:
             gang_timeout=options.gang_timeout,
             pod_watcher=self.job_recorder,
             note_job=note_job,
+            awaited_groups=AwaitedGroups(clock, lambda: self.informers.kai_is_installed),
         )
         self.recovery = CrashRecovery(crash_folder, self.identity, self.core.failed_jobs, clock)
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed

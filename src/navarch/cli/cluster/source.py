@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from navarch.cli.cluster.leader import Leader
 from navarch.cli.scheduler_names import served
 from navarch.kube.client import Client
 from navarch.kube.connect import connect
+from navarch.kube.errors import Forbidden
+from navarch.live.cache.informers import KAI_CONFIG
 from navarch.live.cluster_objects import cluster_objects
 from navarch.offline.manifests import Document, read_paths
 from navarch.views.published_state import PublishedState, StateAddress, WaitingPage
@@ -30,6 +33,8 @@ class Source:
     """What the running scheduler of the cluster publishes."""
     waiting: WaitingPage | None = None
     """The jobs that wait, as the leader has them, for users who may read that."""
+    kai_is_installed: bool = False
+    """Whether KAI's kind Config is served."""
 
 
 def read_source(
@@ -52,6 +57,9 @@ def read_source(
     async def listed() -> Source:
         async with Client(connect(kubeconfig, context)) as client:
             found = await cluster_objects(client)
+            kai_is_installed = False
+            with contextlib.suppress(Forbidden):
+                kai_is_installed = await client.discovery.serves(KAI_CONFIG)
             leader = Leader(client, address)
             state = await leader.state()
             waiting = await leader.waiting() if with_waiting and (state is not None or address.url) else None
@@ -60,7 +68,7 @@ def read_source(
         ours = scheduler_names or (state.scheduler_names if state is not None else ())
         names = served(ours, (each.manifest for each in known if each.manifest["kind"] == "Node"))
         moment = time.time() if now is None else now
-        return Source([*known, *documents], unread, found.notes, sorted(names), moment, state, waiting)
+        return Source([*known, *documents], unread, found.notes, sorted(names), moment, state, waiting, kai_is_installed)
 
     return asyncio.run(listed())
 

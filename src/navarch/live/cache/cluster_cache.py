@@ -13,6 +13,7 @@ from navarch.apis.core.partial_pod import PartialPod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
 from navarch.apis.errors import ObjectError
+from navarch.apis.kai.awaited_groups import AwaitedGroups
 from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.workload import PodMaker
 from navarch.ingest.groups import ShadowGroups
@@ -44,6 +45,7 @@ class ClusterCache(AssumedObjects):
         on_volumes_changed: Callable[[], object] = lambda: None,
         owners_watched: Callable[[str], bool] = lambda kind: False,
         pod_watcher: PodWatcher | None = None,
+        awaited_groups: AwaitedGroups | None = None,
     ) -> None:
         self._pod_watcher = pod_watcher
         self.assumed = assumed
@@ -54,6 +56,7 @@ class ClusterCache(AssumedObjects):
         self._on_demand_changed = on_demand_changed
         self._on_volumes_changed = on_volumes_changed
         self._owners_watched = owners_watched
+        self.awaited_groups = awaited_groups
         super().__init__()
         self.configure(settings)
 
@@ -74,6 +77,7 @@ class ClusterCache(AssumedObjects):
                 on_volumes_changed=self._on_volumes_changed,
                 pods=self._pod_watcher,
             ),
+            awaited=self.awaited_groups,
         )
 
     @property
@@ -108,6 +112,10 @@ class ClusterCache(AssumedObjects):
 
     def remove_pod(self, uid: str) -> None:
         self._ingest.remove_pod(uid)
+
+    def end_waits(self) -> None:
+        """Let pods that waited long enough for KAI's pod grouper go on without it."""
+        self._ingest.end_waits()
 
     def api_task(self, uid: str) -> TaskSpec | None:
         """The pod as the API shows it, without what is assumed."""

@@ -28,12 +28,13 @@ from navarch.kube.watch.informer_group import InformerGroup
 from navarch.kube.watch.object_store import is_newer
 from navarch.kube.watch.patience import Patience
 from navarch.live.cache.handlers import KindHandler, ObjectCache, OnInvalid, PodHandler
-from navarch.live.cache.watched_kinds import Watched, watched
+from navarch.live.cache.watched_kinds import watched
 from navarch.object_types import ObjectKey
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=KubeObject)
+KAI_CONFIG = Resource("kai.scheduler", "v1", "configs", namespaced=False)
 ADVICE = "`navarch install` makes an account that has every right it needs"
 
 
@@ -65,6 +66,8 @@ class Informers:
         )
         self._of_owners: dict[str, Informer[Any]] = {}
         """Informers of kinds that own pods and say how many of them form a gang."""
+        self.kai_is_installed = False
+        """Whether the kind Config of KAI's operator is served, which manages its controllers."""
         self._opened = asyncio.Event()
         self._backoff = Backoff(first=0.5, cap=10.0, rng=rng)
         self._client = client
@@ -82,8 +85,9 @@ class Informers:
 
     async def _open(self) -> None:
         served = ServedNow(self._client.discovery)
+        self.kai_is_installed = await self._first(served, (KAI_CONFIG,)) is not None
         for kind in watched()[len(self.kinds) :]:  # what an earlier attempt added is there
-            found = await self._choose(served, kind)
+            found = await self._first(served, kind.candidates)
             resource = found or kind.candidates[0]
             objects: dict[ObjectKey, KubeObject] = {}
             handler = KindHandler(self._cache, kind, resource, self._on_invalid, objects)
@@ -115,11 +119,11 @@ class Informers:
         handler.resource = resource
         self.resources[handler.kind.kind] = resource
 
-    async def _choose(self, served: ServedNow, kind: Watched) -> Resource | None:
-        """The version to watch: the first that is served. None: none of them is."""
+    async def _first(self, served: ServedNow, candidates: tuple[Resource, ...]) -> Resource | None:
+        """The first version that is served. None: none of them is."""
         while True:
             try:
-                return await served.first(kind.candidates)
+                return await served.first(candidates)
             except KubeError as error:
                 wait = self._backoff.next()
                 log.warning("the API server does not say which kinds it serves: %s; retry in %.1f s", error, wait)

@@ -56,6 +56,8 @@ class PeriodicTasks:
             with contained("job history"):
                 if scheduler.job_recorder is not None:
                     await scheduler.job_recorder.write()
+            with contained("awaited groups"):
+                scheduler.cache.end_waits()
             with contained("dry run"):
                 if scheduler.dry_run is not None and not scheduler.rereading:
                     self._compare(scheduler.dry_run)

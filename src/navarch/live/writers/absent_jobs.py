@@ -26,6 +26,9 @@ from navarch.model.status import TaskStatus
 _WITH_CONDITIONS = ("kube-batch", "volcano")
 """Dialects whose conditions are those of the engine. The others build theirs from the reasons of the decision."""
 
+_QUIET = 2.0
+"""Seconds in which nothing is said of pods that wait for KAI's pod grouper: it usually needs less than one."""
+
 
 class AbsentJobs:
     def __init__(self, cache: ClusterCache, pods: PodStatuses, groups: GroupStatuses, clock: Callable[[], float]) -> None:
@@ -44,8 +47,10 @@ class AbsentJobs:
             key, spec = cluster.jobs.keys[row], cluster.jobs.specs[row]
             if self._cache.is_foreign_group(key):
                 continue
-            required = not self._cache.settings.shadow_groups
-            decision = absent(key, spec, cluster.jobs.counts[row].tolist(), group_required=required)
+            required, since = not self._cache.settings.shadow_groups, self._cache.shadows.awaiting.get(key)
+            if since is not None and self._clock() < since + _QUIET:
+                continue
+            decision = absent(key, spec, cluster.jobs.counts[row].tolist(), group_required=required, awaited_since=since)
             text = decision.reasons[0].message
             before, at = self._told.get(key, ("", 0.0))
             if before == text and now - at < MESSAGE_INTERVAL:

@@ -1,6 +1,7 @@
 """KAI's way to bind: instead of a binding, write a BindRequest for KAI's binder, which knows how to share a GPU.
 
-This is used for pods of KAI's groups if the kind is served, so that Navarch can replace the scheduler in an installation of KAI.
+This is used for pods of KAI's groups if the kind is served, and for all pods of KAI's scheduler if there are signs of KAI's
+controllers (`awaited_groups`), so that Navarch can replace the scheduler in an installation of KAI.
 From the moment the watch shows the request, the request decides: while it is in progress, its pod counts on its node. A request is
 removed if the binder gave it up, if its node is gone, or if it was for an older pod of the same name. Then the pod is decided again.
 """
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from navarch.apis.kai.objects import zone_amounts
+from navarch.apis.kai.sub_groups import SCHEDULER_NAME
 from navarch.kube.client import Client
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import Resource
@@ -62,12 +64,17 @@ class BindRequests:
 
     def used_for(self, job: str) -> bool:
         """Whether pods of this job are bound by KAI's binder."""
-        if not self._enabled:
+        cluster = self._cache.cluster
+        row = cluster.jobs.rows.of.get(job)
+        spec = cluster.jobs.specs[row] if row is not None else None
+        if spec is None or not self._enabled or not self._served():
             return False
-        jobs = self._cache.cluster.jobs
-        row = jobs.rows.of.get(job)
-        spec = jobs.specs[row] if row is not None else None
-        return spec is not None and spec.dialect == "kai" and self._served()
+        return spec.dialect == "kai" or self._is_for_kai(job)
+
+    def _is_for_kai(self, job: str) -> bool:
+        """Whether KAI's controllers are there, and these are pods of KAI's scheduler, whatever made their group."""
+        awaited, first = self._cache.awaited_groups, self._cache.cluster.first_task(job)
+        return awaited is not None and awaited.installed and first is not None and first.scheduler_name == SCHEDULER_NAME
 
     def write(self, bind: AssumedBind) -> Write | None:
         """The write of the request; None if the pod is gone."""
