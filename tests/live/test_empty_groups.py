@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests.worlds.kube.crds import serve, withdraw
 from tests.worlds.live.cluster import GROUPS, World
 
+from navarch.cli.main import main
 from navarch.kube.resources import PODS, Resource
 
 pytestmark = pytest.mark.live
@@ -28,7 +33,7 @@ async def jobs(any_world: World) -> AsyncIterator[World]:
     await withdraw(any_world.client, JOBS)
 
 
-async def job(world: World, name: str, scheduler: str) -> None:
+async def job(world: World, name: str, scheduler: str, **spec_of_group: Any) -> None:
     """A Job, and the group that the controller makes of it."""
     template = {"spec": {"containers": [{"name": "main", "image": "busybox"}], "restartPolicy": "Never"}}
     spec = {"schedulerName": scheduler, "minAvailable": 2, "tasks": [{"name": "worker", "replicas": 2, "template": template}]}
@@ -39,7 +44,7 @@ async def job(world: World, name: str, scheduler: str) -> None:
         "apiVersion": GROUPS.api_version,
         "kind": "PodGroup",
         "metadata": {"name": name, "ownerReferences": [owner]},
-        "spec": {"minMember": 2, "queue": "default"},
+        "spec": {"minMember": 2, "queue": "default", **spec_of_group},
     }
     await world.client.create(GROUPS, group, namespace=world.namespace)
 
@@ -65,3 +70,26 @@ async def test_a_group_without_pods_is_admitted_by_the_scheduler_that_its_job_na
         await history.until_bound(2, "ours")
         await world.eventually(lambda: phase(world, "ours"), lambda found: found == "Running")
     assert await phase(world, "theirs") in ("", "Pending")
+
+
+async def test_a_group_that_is_not_admitted_says_why(jobs: World) -> None:
+    """As Volcano says it: the phase, an event of what refuses it, and one of the gang."""
+    world, overused = jobs, "resource in cluster is overused: overused cpu"
+    await world.node(f"n-{world.namespace}", cpu="4")
+    async with world.scheduler(policy="volcano", scheduler_names=("navarch",)):
+        await job(world, "large", "navarch", minResources={"cpu": "400", "pods": "2", "count/pods": "2"})
+        await world.eventually(lambda: phase(world, "large"), lambda found: found == "Pending")
+        (condition,) = (await world.get_group("large"))["status"]["conditions"]
+        assert (condition["type"], condition["status"]) == ("Unschedulable", "True")
+        wanted = {
+            ("Normal", "Unschedulable", overused),
+            ("Warning", "Unschedulable", condition["message"]),
+        }
+        assert condition["message"].startswith("0/0 tasks in gang unschedulable: pod group is not ready, 2 minAvailable")
+        assert overused in condition["message"]
+        await world.eventually(lambda: world.events("large"), lambda found: wanted <= set(found))
+        told = await asyncio.to_thread(
+            CliRunner().invoke, main, ["jobs", "-o", "json", "-n", world.namespace, "--kubeconfig", str(world.kubeconfig)]
+        )
+        (row,) = json.loads(told.stdout)["items"]
+        assert (row["phase"], row["why"]) == ("Pending", condition["message"])

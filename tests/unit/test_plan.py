@@ -258,3 +258,21 @@ def test_a_group_with_the_minimum_that_volcanos_controller_writes_is_admitted() 
     worker = node("n").cpu("4").memory("8Gi").gpu(2).pods(9).has("ephemeral-storage", "9Gi").has("hugepages-2Mi", "8Mi")
     result = plan([worker, queue("default"), pod_group("g", 2).role("t", 2).min_resources(**written)], "volcano")
     assert jobs(result)["default/g"]["phase"] == "Inqueue"
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("volcano", "0/0 tasks in gang unschedulable: pod group is not ready, 2 minAvailable. Origin reason is: "),
+        ({"actions": "enqueue, allocate", "tiers": [{"plugins": [{"name": "gang"}, {"name": "overcommit"}]}]}, "it is not admitted: "),
+    ],
+)
+def test_a_group_without_pods_that_is_not_admitted_has_a_reason_and_a_condition(policy: Any, said: str) -> None:
+    objects = [node("n").cpu("4"), queue("default"), pod_group("g", 2).min_resources(cpu="40")]
+    job = jobs(plan(objects, policy))["default/g"]
+    assert (job["phase"], [reason["code"] for reason in job["reasons"]]) == ("Pending", ["ClusterOverused"])
+    (condition,) = job["conditions"]
+    assert condition["type"] == "Unschedulable"
+    assert f"{said}resource in cluster is overused: overused cpu" in condition["message"]
+    (admitted,) = jobs(plan([node("n").cpu("64"), *objects[1:]], policy)).values()
+    assert (admitted["phase"], admitted["reasons"], admitted["conditions"]) == ("Inqueue", [], [])

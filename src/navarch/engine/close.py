@@ -117,6 +117,8 @@ def job_reasons(session: Session, job: Job) -> tuple[Reason, ...]:
 
 
 def _reasons(session: Session, job: Job) -> list[Reason]:
+    if job.is_refused_without_pods:
+        return list(job.reasons)
     if not job.counts[S.PENDING] and not job.counts[S.ALLOCATED]:  # allocated still: nothing was bound, because it is not ready
         return []
     reasons = list(job.reasons)

@@ -93,6 +93,11 @@ class Job:
         """Whether this cycle changed the job or found a reason for it."""
         return bool(self.version or self.reasons or self.fit_errors or self.status_changed or self.phase != self.spec.phase)
 
+    @property
+    def is_refused_without_pods(self) -> bool:
+        """It was not admitted in this cycle. Volcano's controller makes its pods once it is."""
+        return bool(self.reasons) and not self.tasks and self.phase == "Pending"
+
     # what readiness is made of
 
     @property

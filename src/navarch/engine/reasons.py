@@ -97,6 +97,11 @@ def dominant(reasons: Sequence[Reason]) -> Reason | None:
     return min(reasons, key=_rank, default=None)
 
 
+def not_admitted(reason: Reason) -> str:
+    """Of a group without pods that this reason keeps out of its queue."""
+    return f"it has no pods yet, because it is not admitted: {reason.message}"
+
+
 def _rank(reason: Reason) -> int:
     if reason.code == NEVER or (reason.nodes and "nodes" in reason.figures):
         return _NO_NODE_EVER

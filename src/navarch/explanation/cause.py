@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from navarch.engine.reasons import Reason, dominant
+from navarch.engine.reasons import Reason, dominant, not_admitted
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.explanation.result import Cause
 from navarch.views.jobs import NO_PODS
 
 NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
-EMPTY = Cause("NoPods", NO_PODS)
 _FEW = 5
+
+
+def empty(reasons: Sequence[Reason]) -> Cause:
+    """`reasons`: why its group is not admitted."""
+    reason = dominant(reasons)
+    return Cause("NoPods", NO_PODS) if reason is None else Cause("NoPods", not_admitted(reason), dict(sorted(reason.figures.items())))
 
 
 def starts(nodes: Sequence[str], *, grows: bool) -> Cause:

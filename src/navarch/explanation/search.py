@@ -65,7 +65,7 @@ class Search:
         answer, tasks = self.answer, self.subject.tasks
         answer.pods = count_by_status(tasks)
         if not tasks:
-            answer.cause = cause.EMPTY
+            answer.cause = self._why_empty()
             return answer
         if all(IS_TERMINAL[task.status] for task in tasks):
             answer.state = "gone"
@@ -115,6 +115,12 @@ class Search:
         return answer
 
     # 1: cause
+
+    def _why_empty(self) -> Cause:
+        """Volcano's controller makes the pods of a group that is admitted. Without minimum resources it is admitted without a vote."""
+        asks = self.subject.spec is not None and self.subject.spec.min_resources is not None
+        base = self.trials.run(keep=True) if asks else None
+        return cause.empty(base.decision.reasons if base is not None and base.decision is not None else ())
 
     def _cause(self, base: Outcome) -> Cause:
         record = base.records[0]

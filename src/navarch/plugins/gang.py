@@ -16,7 +16,7 @@ from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.order_key import OrderKey
 from navarch.engine.points.protocols import Vote
-from navarch.engine.reasons import NEVER, Event, Reason, dominant, with_next_step
+from navarch.engine.reasons import NEVER, Event, Reason, dominant, not_admitted, with_next_step
 from navarch.model.spec import JobSpec
 from navarch.model.status import STATUS_NAMES, TaskStatus
 
@@ -110,7 +110,7 @@ class Gang(Plugin):
 
     def close(self) -> None:
         for job in self.session.jobs_to_conclude():
-            if job.tasks:
+            if job.tasks or job.is_refused_without_pods:
                 self._conclude(job)
 
     def _conclude(self, job: Job) -> None:
@@ -131,6 +131,8 @@ class Gang(Plugin):
         job.set_condition("Unschedulable", "True", "NotEnoughResources", message)
 
     def _message(self, job: Job, pending: list[int], alone: int) -> str:
+        if job.is_refused_without_pods:
+            return self._not_admitted(job)
         lacking = self._lacking(job, alone)
         if not self.session.semantics.refusals_tell_all:
             return f"{lacking}: {self._fit_text(job, pending, alone)}"
@@ -139,6 +141,12 @@ class Gang(Plugin):
             return lacking
         text = reason.message if reason.code == NEVER else f"{lacking}: {reason.message}"
         return with_next_step(text, reason) if self.session.semantics.next_step_is_told else text
+
+    def _not_admitted(self, job: Job) -> str:
+        reason = dominant(job_reasons(self.session, job)) or job.reasons[0]
+        if not self.session.semantics.refusals_tell_all:
+            return f"0/0 tasks in gang unschedulable: {self._fit_text(job, [], 0)}. Origin reason is: {reason.message}"
+        return with_next_step(not_admitted(reason), reason) if self.session.semantics.next_step_is_told else not_admitted(reason)
 
     def _lacking(self, job: Job, alone: int) -> str:
         least, found, total = job.min_member, job.ready_count + alone, len(job.tasks)

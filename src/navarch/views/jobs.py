@@ -144,7 +144,7 @@ def job_row(
     running = sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING))
     messages = _messages(cluster, row, spec, find_pod, served, running) if counts[S.PENDING] else []
     if not messages and spec is not None and not is_shadow(key) and not sum(counts) and phase in ("Pending", "Inqueue"):
-        messages = [NO_PODS]
+        messages = (_on_group(spec) if phase == "Pending" else []) or [NO_PODS]
     return JobRow(
         namespace=named.namespace,
         name=named.name,
@@ -210,9 +210,12 @@ def _messages(
     # A pod that waits only for its gang repeats the refusal of another pod after words of its own: the shortest is a pod's own.
     messages = [min(refusals, key=len)] if refusals else []
     if running < spec.min_member or not running:
-        on_group = (c.message for c in spec.conditions if c.type in _GROUP_CONDITIONS and c.status == "True" and c.message)
-        messages += [message for message in on_group if message not in messages]
+        messages += [message for message in _on_group(spec) if message not in messages]
     return messages or [message for pod in pods if (message := refusal_of(pod))][:1]
+
+
+def _on_group(spec: JobSpec) -> list[str]:
+    return [c.message for c in spec.conditions if c.type in _GROUP_CONDITIONS and c.status == "True" and c.message]
 
 
 def refusal_of(pod: Pod | None, reasons: Container[str] | None = None) -> str:

@@ -90,6 +90,13 @@ def test_a_group_without_pods_has_nothing_to_start() -> None:
     assert (answer["state"], answer["cause"]["code"], answer["changes"], answer["trials"]) == ("pending", "NoPods", [], 0)
 
 
+def test_a_group_without_pods_says_why_it_is_not_admitted() -> None:
+    objects = [node("n").cpu("4"), queue("default"), pod_group("g", 2).min_resources(cpu="40")]
+    told = navarch.explain(objects, "g", "volcano").cause
+    assert (told.code, told.figures["cpu asked"]) == ("NoPods", 40000)
+    assert told.message == "it has no pods yet, because it is not admitted: resource in cluster is overused: overused cpu"
+
+
 def test_a_missing_pod_group_is_made() -> None:
     objects = [node("n").cpu(4), *(pod(f"a-{number}").in_group("a").cpu(1) for number in range(2))]
     answer = explained(objects, "a")

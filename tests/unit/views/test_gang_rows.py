@@ -111,6 +111,14 @@ def test_a_group_without_pods_and_pods_of_others_say_what_they_are() -> None:
     assert found.others == {("default", "somebody"): 1}
 
 
+def test_a_group_without_pods_says_why_it_is_not_admitted() -> None:
+    refused = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "overused cpu"}
+    (row,) = rows(group("scheduling.volcano.sh/v1beta1", "g", {"minMember": 2}, {"phase": "Pending", "conditions": [refused]}))
+    assert row.why == "overused cpu"
+    (row,) = rows(group("scheduling.volcano.sh/v1beta1", "g", {"minMember": 2}, {"phase": "Inqueue", "conditions": [refused]}))
+    assert row.why == "it has no pods: none were made yet, or it is suspended", "that refusal is over"
+
+
 def test_nothing_is_said_twice() -> None:
     few = "Not enough valid tasks, valid: 1, min: 2"
     said = {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": f"2/1 unschedulable; {few}"}

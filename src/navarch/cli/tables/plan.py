@@ -23,7 +23,7 @@ def show(plan: Plan, *, verbose: bool = False, console: Console | None = None) -
     for record, cycle in zip(plan.records, plan.to_dict()["cycles"], strict=True):
         if len(plan.records) > 1:
             print_line(console, f"=== cycle {cycle['cycle']}", "bold")
-        waiting = [job for job in cycle["jobs"] if job["pods"].get("Pending")]
+        waiting = [job for job in cycle["jobs"] if job["pods"].get("Pending") or (job["reasons"] and not job["pods"])]
         if not (waiting or cycle["binds"] or cycle["evictions"] or cycle["nominations"]):
             print_line(console, "Nothing waits, nothing to decide.")
             print_line(console)
@@ -52,7 +52,10 @@ def _promised(console: Console, nominations: list[dict[str, str]]) -> None:
 
 
 def _waiting(console: Console, jobs: list[dict[str, Any]], rooms: Mapping[str, int], *, verbose: bool) -> None:
-    rows = [(job["job"], job["queue"] or "-", job["phase"] or "-", str(job["pods"]["Pending"]), str(job["minMember"])) for job in jobs]
+    rows = [
+        (job["job"], job["queue"] or "-", job["phase"] or "-", str(job["pods"].get("Pending", 0)), str(job["minMember"]))
+        for job in jobs
+    ]
     notes = [_why(job, rooms.get(job["job"], 0), verbose=verbose) for job in jobs]
     print_table(console, f"Waiting: {len(rows)}", ("JOB", "QUEUE", "PHASE", "PENDING", "MIN"), rows, notes)
 

@@ -51,6 +51,8 @@ WRITE_INTERVAL = 1.0
 CLEANUP_INTERVAL = 60.0
 """Seconds between two removals of groups that are gone: a group that is deleted after its last pod is not marked."""
 MERGE = "application/merge-patch+json"
+_NOT_ADMITTED = frozenset({"ClusterOverused", "QueueQuotaInsufficient", "QuotaExceeded"})
+"""Codes of what keeps a group out of its queue. Volcano says it in an event of its own."""
 _WAITING = ("Pending", "Inqueue", "Unknown")
 _TOLD_IN_FULL = ("coscheduling", "upstream")
 """Dialects without a fixed message for a pending gang: they get every reason of the refusal."""
@@ -233,6 +235,9 @@ class GroupStatuses:
         references = [Regarding("PodGroup", namespace, name, seen.uid, seen.api_version)]
         if (workload := workload_reference(seen)) is not None:
             references.append(workload)
+        if decision.dialect == "volcano" and decision.phase == "Pending":
+            for refused in (reason for reason in decision.reasons if reason.code in _NOT_ADMITTED):
+                self._events.emit(references[0], "Normal", "Unschedulable", "Enqueue", refused.message)
         waits = bool(decision.reasons) and decision.phase in _WAITING
         if waits and decision.reasons[0].code == NOT_READY:
             note = f"Job is not ready for scheduling. {decision.reasons[0].message}"

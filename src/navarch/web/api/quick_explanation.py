@@ -47,7 +47,7 @@ def quick_explanation(
     elif state in ("succeeded", "failed"):
         found.state, found.cause = "gone", cause.finished(pods.get("Succeeded", 0), pods.get("Failed", 0))
     elif state == "empty":
-        found.cause = cause.EMPTY
+        found.cause = cause.empty(decision.reasons if decision is not None else ())
     if waits:
         found.complete, found.not_established = False, list(NOT_TRIED)
     return found
