@@ -85,3 +85,27 @@ def test_names_that_mean_nothing_or_too_much_change_nothing(up: UpProcess) -> No
     assert up.navarch("cancel", "job/twice", "volcanojob/twice").count("cancelled") == 2
     wrong = up.invoke("suspend", "cronjob/x")
     assert wrong.exit_code == 1 and "'cronjob' is no kind of workload" in wrong.output
+
+
+@pytest.mark.parametrize("kind", ["job", "volcanojob"])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--cpu", "banana"], "--cpu banana: expected a quantity such as 500m, 2 or 1.5Gi"),
+        (["--memory", "-1"], "--memory -1: expected a quantity of 0 or more"),
+        (["--image", ""], "found '', expected a text that is not empty"),
+        (["--gpu-fraction", "2.5"], "--gpu-fraction 2.5: expected a part of one device"),
+        (["--request", "nvidia.com/gpu=1.5"], "--request nvidia.com/gpu=1.5: "),
+        (["--label", "a b=c"], "--label a b=c: "),
+        (["--node-selector", "zone=a b"], "--node-selector zone=a b: "),
+        (["--name", "A_b"], "--name A_b: "),
+        (["--duration", "soon"], "found 'soon'"),
+        (["--priority-class", "hihg"], "--priority-class hihg: there is no such PriorityClass"),
+    ],
+)
+def test_what_no_pod_could_have_is_refused_with_its_option(up: UpProcess, kind: str, options: list[str], said: str) -> None:
+    given = ["--name", "wrong", "--image", "i", "--kind", kind, *options]
+    found = up.invoke("submit", *given)
+    assert found.exit_code == 2 and said in found.output, found.output
+    assert json.loads(up.navarch("jobs", "-o", "json"))["items"] == []
+    assert up.invoke("submit", "--dry-run", *given).exit_code == 2

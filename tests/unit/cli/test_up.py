@@ -271,6 +271,25 @@ def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path) -> None:
     assert f"port {port} of this machine is in use already; --port 0 takes any free one" in result.output
 
 
+def test_a_second_up_leaves_the_kubeconfig_of_the_first(up: UpProcess) -> None:
+    before = up.kubeconfig.read_bytes()
+    result = CliRunner().invoke(main, ["up", "--no-sample", "--no-web", "--kubeconfig", str(up.kubeconfig)])
+    assert result.exit_code == 1 and f"{up.kubeconfig} is the kubeconfig of a `navarch up` that runs" in result.output
+    assert up.kubeconfig.read_bytes() == before
+
+
+async def test_a_second_up_without_a_name_has_a_kubeconfig_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = tmp_path / "up" / "kubeconfig"
+    monkeypatch.setattr("navarch.cli.up.cluster.USUAL_KUBECONFIG", usual)
+    async with UpCluster(UpOptions(nodes=1)) as first:
+        before = usual.read_bytes()
+        async with UpCluster(UpOptions(nodes=1)) as second:
+            assert (second.is_second, second.kubeconfig) == (True, usual.with_name(f"kubeconfig-{second.server.port}"))
+            assert usual.read_bytes() == before and not first.is_second
+    async with UpCluster(UpOptions(nodes=1)) as third:  # what an earlier one left is written over
+        assert (third.is_second, third.kubeconfig) == (False, usual)
+
+
 def test_a_kubeconfig_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "kubeconfig"

@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 import time
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import yaml
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.submit.follow import follow
-from navarch.cli.submit.objects import JOBS, POD_GROUP_APIS, VOLCANO_JOBS, Submission, batch_job, pod_group, volcano_job
+from navarch.cli.submit.objects import JOBS, POD_GROUP_APIS, VOLCANO_JOBS, Submission, batch_job, one_pod, pod_group, volcano_job
+from navarch.cli.submit.refusals import refused, unreadable
 from navarch.cli.submit.workloads import WORKLOADS, Found
 from navarch.engine.arguments import WrongKind, duration
 from navarch.kube.client import Client
@@ -56,9 +58,20 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, given: str | None) 
         raise click.BadParameter(f"found {given!r}, expected {error}", ctx, parameter) from None
 
 
+def _duration(ctx: click.Context, parameter: click.Parameter, given: str) -> str:
+    _seconds(ctx, parameter, given or None)
+    return given
+
+
+def _some_text(ctx: click.Context, parameter: click.Parameter, given: str) -> str:
+    if not given.strip():
+        raise click.BadParameter(f"found {given!r}, expected a text that is not empty", ctx, parameter)
+    return given
+
+
 @click.command(epilog=EXAMPLES)
 @click.option("--name", required=True, help="Name of the job.")
-@click.option("--image", required=True, help="Image of its container.")
+@click.option("--image", required=True, callback=_some_text, help="Image of its container.")
 @click.option("--gang", type=click.IntRange(min=1), default=1, show_default=True, help="Number of pods.")
 @click.option("--min", "minimum", type=click.IntRange(min=1), help="Start with so many of them; the others join later.  [all]")
 @click.option("--gpus", type=click.IntRange(min=0), default=0, help="GPUs of each pod.")
@@ -72,7 +85,12 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, given: str | None) 
 @click.option("-l", "--label", "labels", multiple=True, callback=_pairs, metavar="NAME=VALUE", help="Labels; may repeat.")
 @click.option("--node-selector", multiple=True, callback=_pairs, metavar="NAME=VALUE", help="Labels of nodes; may repeat.")
 @click.option(
-    "--duration", "lasts", default="", metavar="TIME", help="How long it runs, such as 90m; some policies start short jobs first."
+    "--duration",
+    "lasts",
+    default="",
+    callback=_duration,
+    metavar="TIME",
+    help="How long it runs, such as 90m; some policies start short jobs first.",
 )
 @click.option("--scheduler-name", default="navarch", show_default=True)
 @click.option("-n", "--namespace", help="Namespace of the job.  [that of the context]")
@@ -120,10 +138,9 @@ def submit(
     except ConfigError as error:
         if not dry_run:
             raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None
-        _print(
-            _objects(submission(namespace or "default"), kind == "volcanojob", POD_GROUP_APIS[0]),
-            output if output != "name" else "yaml",
-        )
+        made = _objects(submission(namespace or "default"), kind == "volcanojob", POD_GROUP_APIS[0])
+        _refuse(unreadable(made, submission(namespace or "default")))
+        _print(made, output if output != "name" else "yaml")
         return
 
     async def work() -> int:
@@ -152,10 +169,13 @@ async def _submit(
         )
     await _check_queue(client, wanted.queue)
     made = _objects(wanted, as_volcano, group_api)
+    _refuse(unreadable(made, wanted))
+    resource = VOLCANO_JOBS if as_volcano else JOBS
+    resources = [resource, *([] if group_api is None else [group_api])]
+    _refuse(await refused(client, list(zip(resources, made, strict=True)), one_pod(made[0]), wanted))
     if dry_run:
         _print(made, output if output != "name" else "yaml")
         return 0
-    resource = VOLCANO_JOBS if as_volcano else JOBS
     try:
         job = await client.create(resource, made[0], namespace=wanted.namespace)
     except AlreadyExists:
@@ -190,6 +210,13 @@ async def _submit(
             f"{found} is not {wait} in time; it stays submitted. `navarch explain {wanted.name}` says what would start it", err=True
         )
     return 0 if done else 1
+
+
+def _refuse(mistakes: Iterable[str]) -> None:
+    found = list(mistakes)
+    if found:
+        click.echo("\n".join((*found, "nothing was created")), err=True)
+        raise SystemExit(2)
 
 
 async def _check_queue(client: Client, queue: str) -> None:

@@ -117,6 +117,14 @@ def pod_group(wanted: Submission, group_api: Resource, owner: Manifest | None = 
     return {"apiVersion": group_api.api_version, "kind": "PodGroup", "metadata": metadata, "spec": spec}
 
 
+def one_pod(workload: Manifest) -> Manifest:
+    """A pod as the controller of the job would make it."""
+    spec = workload["spec"]
+    template = spec["tasks"][0]["template"] if "tasks" in spec else spec["template"]
+    metadata = {**template.get("metadata", {}), "generateName": "navarch-submit-", "namespace": workload["metadata"]["namespace"]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
 def command(action: str, job: Manifest) -> Manifest:
     """A Command to Volcano's controller about one of its Jobs: AbortJob, ResumeJob ..."""
     name, uid = job["metadata"]["name"], job["metadata"]["uid"]

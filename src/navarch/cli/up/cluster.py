@@ -16,6 +16,7 @@ from pathlib import Path
 from navarch.cli.cluster.embedded_kubeconfig import USUAL_KUBECONFIG
 from navarch.cli.policy.shard_option import scheduler_of_shard
 from navarch.cli.scheduler_names import EMBEDDED
+from navarch.cli.up.kubeconfig_file import hold, own_kubeconfig
 from navarch.cli.up.queues import ensure_kai_queues
 from navarch.cli.up.scheduler_service import SERVICE, serve_scheduler
 from navarch.embedded.api.bootstrap import ensure_namespace
@@ -87,6 +88,9 @@ class UpCluster:
         self.hollow = HollowCluster(self.server.operations, speed=options.speed, options=kubelets)
         usual = options.data_dir / "kubeconfig" if options.data_dir is not None else USUAL_KUBECONFIG
         self.kubeconfig = (options.kubeconfig or usual).absolute()
+        self.is_second = False
+        """Whether another `navarch up` has the usual kubeconfig, so that this one has its own."""
+        self._held = contextlib.ExitStack()
         self.scheduler: Scheduler | None = None
         self.scheduling: asyncio.Task[None] | None = None
         self._announcing: asyncio.Task[None] | None = None
@@ -123,7 +127,11 @@ class UpCluster:
     async def __aenter__(self) -> UpCluster:
         await self.server.start()
         try:
-            self.server.kubeconfig(self.kubeconfig)
+            unnamed = self.options.kubeconfig is None and self.options.data_dir is None
+            wanted = self.kubeconfig
+            self.kubeconfig = own_kubeconfig(wanted, self.server.port, may_rename=unnamed)
+            self.is_second = self.kubeconfig != wanted
+            self._held.enter_context(hold(self.server.kubeconfig(self.kubeconfig)))
             ensure_standard_class(self.server.operations)
             ensure_namespace(self.server.operations, NAMESPACE)
             self.hollow.start()
@@ -181,6 +189,7 @@ class UpCluster:
                 await asyncio.gather(self.scheduling, return_exceptions=True)
         self.hollow.stop()
         await self.server.stop()
+        self._held.close()
 
     def _nodes(self) -> Iterable[Manifest]:
         if self.options.node_file is not None:

@@ -62,6 +62,7 @@ def up(no_sample: bool, no_web: bool, **given: Any) -> None:
     given["policy"] = given["policy"] or (f"SchedulingShard/{given['shard']}" if given["shard"] else "navarch")
     from navarch.cli.policy.mistakes import MISTAKES, tell
     from navarch.cli.up.cluster import UpOptions
+    from navarch.cli.up.kubeconfig_file import KubeconfigInUse
     from navarch.cli.up.running import run_cluster
     from navarch.embedded.node_sets import NodeSetError
     from navarch.embedded.storage.sqlite_log import DataDirInUse, set_aside_if_broken
@@ -78,6 +79,8 @@ def up(no_sample: bool, no_web: bool, **given: Any) -> None:
         raise SystemExit(MISTAKES) from None
     except (NodeSetError, RegistrationError) as error:
         raise click.UsageError(str(error)) from None
+    except KubeconfigInUse as error:
+        raise click.ClickException(str(error)) from None
     except DataDirInUse as error:
         raise click.ClickException(f"{error}; another `navarch up` runs with it: stop that one, or name another --data-dir") from None
     except OSError as error:

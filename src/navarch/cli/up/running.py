@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from navarch.cli.cluster.embedded_kubeconfig import USUAL_KUBECONFIG
 from navarch.cli.tables.text import output_console
 from navarch.cli.up.cluster import UpCluster, UpOptions
 from navarch.cli.up.dashboard import DashboardProcess
@@ -53,6 +54,8 @@ async def run_cluster(options: UpOptions) -> int:
         settled = False
         try:
             _line(cluster.export)
+            if cluster.is_second:
+                events.add(f"another `navarch up` runs with {USUAL_KUBECONFIG}: this one has a kubeconfig of its own")
             nodes = cluster.server.store.count("nodes")
             size = "1 node" if nodes == 1 else f"{nodes} nodes"
             events.add(f"{cluster.server.url} with {size} is up after {time.perf_counter() - started:.1f} s")
