@@ -243,5 +243,5 @@ class SharedRun:
 
     def _restored_job(self, job: JobSpec) -> JobSpec:
         """The shadow group of a pod keeps its status beside the model."""
-        settled = self.inventory.shadows.settle(job.key, job.phase, job.conditions) if is_shadow(job.key) else None
+        settled = self.inventory.shadows.settle(job.key, job) if is_shadow(job.key) else None
         return settled or job

@@ -23,6 +23,7 @@ from navarch.apis.kai.pod_grouper import is_grouped, job_of
 from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.workload import WorkloadSpec
 from navarch.apis.upstream.workloads import gang_of, is_member
+from navarch.engine.record import JobDecision
 from navarch.ingest.expected_duration import expected_duration
 from navarch.model.label_syntax import parse_count
 from navarch.model.spec import (
@@ -131,6 +132,9 @@ class _Group(Struct):
     leader: TaskSpec | None = None
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
+    last_started: float | None = None
+    last_evicted: float | None = None
+    stale_since: float | None = None
     spec: JobSpec | None = None
 
 
@@ -258,12 +262,14 @@ class ShadowGroups:
         group = self._groups.get(job)
         return group is not None and group.spec is not None
 
-    def settle(self, job: str, phase: str, conditions: tuple[Condition, ...]) -> JobSpec | None:
-        """Keep the phase and conditions that a cycle decided: no object of the API server holds them."""
+    def settle(self, job: str, decided: JobDecision | JobSpec) -> JobSpec | None:
+        """Keep the phase, conditions and times that a cycle decided: no object of the API server holds them."""
         group = self._groups.get(job)
         if group is None:
             return None
-        group.phase, group.conditions = phase, conditions
+        group.phase, group.conditions = decided.phase, decided.conditions
+        group.last_started, group.last_evicted = decided.last_started, decided.last_evicted
+        group.stale_since = decided.stale_since
         return self._refreshed(job, group)
 
     def _refreshed(self, job: str, group: _Group) -> JobSpec | None:
@@ -276,13 +282,13 @@ class ShadowGroups:
             if group.spec is None and self._awaits(job, group):
                 return None
             made = job_of(leader, self._classes, self.owners, self._settings.node_pool_key, self._settings.queue_label)
-            return made and _kept(group, replace(made, phase=group.phase or "Inqueue", conditions=group.conditions))
+            return made and _kept(group, replace(made, phase=group.phase or "Inqueue"))
         annotations, wanted = leader.annotations, group.members[leader.uid][1]
         namespace, _, name = job.split("/", 2)
         queue = queue_of(wanted, namespace, self._settings, self._namespaces)
         if is_member(job):
             gang = gang_of(job, leader, self.owners, queue)
-            return gang and _kept(group, replace(gang, phase=group.phase, conditions=group.conditions))
+            return gang and _kept(group, replace(gang, phase=group.phase))
         spec = JobSpec(
             key=job,
             queue=queue,
@@ -298,7 +304,6 @@ class ShadowGroups:
             created=leader.created,
             expected_duration=expected_duration(annotations, leader.active_deadline),
             phase=group.phase,
-            conditions=group.conditions,
             labels=own_labels(leader.labels),
             annotations=annotations,
             shadow=True,
@@ -326,6 +331,14 @@ class ShadowGroups:
 
 
 def _kept(group: _Group, spec: JobSpec) -> JobSpec | None:
+    """The job with what cycles decided about it; None if that changes nothing."""
+    spec = replace(
+        spec,
+        conditions=group.conditions,
+        last_started=group.last_started,
+        last_evicted=group.last_evicted,
+        stale_since=group.stale_since,
+    )
     if spec == group.spec:
         return None
     group.spec = spec

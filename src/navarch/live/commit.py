@@ -150,7 +150,7 @@ class Commit:
         job = cluster.jobs.specs[row] if row is not None else None
         if job is None or row is None:
             return
-        if decision.changed and not same_status(job, decision.phase, decision.conditions):
+        if decision.changed and (is_shadow(job.key) or not same_status(job, decision.phase, decision.conditions)):
             job = self._assume_status(decision, job)
         if not job.shadow:
             self._emit(WriteGroupStatus(job.key, decision))
@@ -194,7 +194,7 @@ class Commit:
 
     def _assume_status(self, decision: JobDecision, job: JobSpec) -> JobSpec:
         if is_shadow(job.key):
-            changed = self._cache.shadows.settle(job.key, decision.phase, decision.conditions)
+            changed = self._cache.shadows.settle(job.key, decision)
             if changed is None:
                 return job
             job = changed

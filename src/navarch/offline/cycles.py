@@ -219,7 +219,7 @@ def _write_statuses(inventory: Inventory, record: CycleRecord) -> None:
         if not decision.changed:
             continue
         if is_shadow(decision.job):
-            job = inventory.shadows.settle(decision.job, decision.phase, decision.conditions)
+            job = inventory.shadows.settle(decision.job, decision)
         else:
             spec = cluster.jobs.specs[cluster.jobs.rows.of[decision.job]]
             job = spec and replace(

@@ -80,13 +80,15 @@ def test_minimum_from_annotation_or_a_budget_of_the_same_controller() -> None:
     assert [job.min_member for job in groups.remove_budget("default", "p")] == [1]
 
 
-def test_the_phase_written_by_a_cycle_is_kept() -> None:
+def test_what_a_cycle_decided_about_a_job_is_kept() -> None:
     groups = ShadowGroups(Settings(), {})
     first = task(pod("a"))
     groups.put(first)
-    settled = groups.settle(first.job, "Inqueue", ())
-    assert settled is not None and settled.phase == "Inqueue"
-    assert groups.settle(first.job, "Inqueue", ()) is None
+    decided = JobSpec(first.job, "default", phase="Inqueue", last_started=1.0, last_evicted=2.0, stale_since=3.0)
+    settled = groups.settle(first.job, decided)
+    assert settled is not None
+    assert (settled.phase, settled.last_started, settled.last_evicted, settled.stale_since) == ("Inqueue", 1.0, 2.0, 3.0)
+    assert groups.settle(first.job, decided) is None
 
 
 @pytest.mark.parametrize(

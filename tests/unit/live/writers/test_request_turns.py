@@ -6,64 +6,38 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from tests.worlds.kai_objects import group, node, pod, queue
+from tests.worlds.kai_objects import group, node, pod
 from tests.worlds.live_parts.binder import Ends
 from tests.worlds.live_parts.fake_pool import Submitted
+from tests.worlds.live_parts.kai_core import SETTINGS, KaiCore
 
-from navarch.apis.core.nodes import Node, read_node
 from navarch.apis.core.objects import from_manifest
-from navarch.apis.core.pod_objects import Pod
 from navarch.apis.kai.objects import BindRequest, read_bind_request
-from navarch.apis.kai.podgroups import PodGroup, Queue, read_pod_group, read_queue
-from navarch.engine.policy import preset
-from navarch.ingest.settings import settings_for
-from navarch.installed import installed
 from navarch.kube.client import Client
 from navarch.kube.errors import Forbidden, Status
-from navarch.live.core import LiveCore
 from navarch.live.instructions import BindPod, Instruction
 from navarch.live.writers.bind_requests import BindRequests
 from navarch.live.writers.binder import Binder, OutcomeLookup
 
-REGISTRY = installed()
-POLICY = preset("kai", REGISTRY.catalogue())
-SETTINGS = settings_for(POLICY, ("kai-scheduler",), False)
-NOW = 1e9
 
-
-class World:
-    """A live core, its binder, and the API server that shows what the test says."""
+class World(KaiCore):
+    """A live core with the binder, and the API server that shows what the test says."""
 
     def __init__(self, *nodes: dict[str, Any]) -> None:
-        self.core, self.submitted, self.pods = LiveCore(SETTINGS, self._carry_out), Submitted(), dict[str, dict[str, Any]]()
-        self.cache = self.core.cache
+        super().__init__(*nodes)
+        self.submitted = Submitted()
         requests = BindRequests(cast(Client, None), self.cache, lambda: True, enabled=True)
         self.turns = requests.turns
         self.binder = Binder(self.submitted.pool, self.core, cast(OutcomeLookup, Ends()), requests=requests)
-        for each in nodes:
-            self.cache.put(read_node(from_manifest(each, Node), SETTINGS))
-        for name, parent in (("dep", ""), ("a", "dep")):
-            self.cache.put(read_queue(from_manifest(queue(name, parent), Queue), SETTINGS))
 
-    def _carry_out(self, instruction: Instruction) -> None:
+    def carry_out(self, instruction: Instruction) -> None:
         if isinstance(instruction, BindPod):
             self.binder.bind(instruction.bind)
 
     def job(self, name: str, count: int = 1, least: int = 1, **more: Any) -> None:
-        self.cache.put(read_pod_group(from_manifest(group(name, "a", least=least), PodGroup), SETTINGS))
+        self.show_group(group(name, "a", least=least))
         for number in range(count):
-            self._show(pod(f"{name}-{number}", name, **more))
-
-    def _show(self, manifest: dict[str, Any]) -> None:
-        name = manifest["metadata"]["name"]
-        self.pods[name] = manifest
-        found = from_manifest(manifest, Pod)
-        old = self.cache.pods.get(("ns", name))
-        self.cache.pods["ns", name] = found
-        self.cache.put_pod(found, old)
-
-    def decide(self) -> None:
-        self.core.commit(self.core.decide(POLICY, REGISTRY, NOW).record, 0.0)
+            self.show(pod(f"{name}-{number}", name, **more))
 
     @property
     def asked(self) -> list[str]:
@@ -87,7 +61,7 @@ class World:
         manifest = self.pods[request["spec"]["podName"]]
         groups = request["spec"].get("selectedGPUGroups") or []
         labels = {"labels": {"runai-gpu-group": groups[0]}} if groups else {}
-        self._show({**manifest, "metadata": {**manifest["metadata"], **labels}, "spec": {**manifest["spec"], "nodeName": "n"}})
+        self.show({**manifest, "metadata": {**manifest["metadata"], **labels}, "spec": {**manifest["spec"], "nodeName": "n"}})
         self.binder.flush()
 
     def give_up(self, request: dict[str, Any]) -> None:
