@@ -17,6 +17,7 @@ from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.cluster.leader import leaders_view
 from navarch.cli.cluster.source import read_source
 from navarch.cli.cluster.state_option import state_option
+from navarch.cli.cluster.workloads import standing_of
 from navarch.cli.cycle_timeout import limits_cycles
 from navarch.cli.history_file import history_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
@@ -160,7 +161,13 @@ def explain(
                     found = _of_queue(heap, rest) if kind == "queue" else _of_node(heap, rest)
                     found.notes += heap.rules.not_asked
                 else:
-                    found = explain_read(heap, name, trials, seconds, progress=progress, history=past, may_fork=True)
+                    try:
+                        found = explain_read(heap, name, trials, seconds, progress=progress, history=past, may_fork=True)
+                    except NotFound as error:
+                        told = "" if paths else _standing(name, kubeconfig, context)
+                        raise (NotFound(f"{name}: {told}") if told and not error.is_answer else error) from None
+                    if found.cause.code == "NoPods" and not paths and (told := _standing(name, kubeconfig, context)):
+                        found.cause.message = told
                     known = source.waiting.jobs if source.waiting is not None else ()
                     found.notes += [leaders_view(each) for each in known if each.job == found.job][:1]
                     if cluster or not paths:
@@ -206,6 +213,12 @@ def _in_namespace(name: str, namespace: str | None) -> str:
     if kind and not is_kind(kind[0]) and kind[-1] != namespace:
         raise click.UsageError(f"{name} is in namespace {kind[-1]}, not in {namespace}")
     return "/".join([*(each for each in kind if is_kind(each)), namespace, plain])
+
+
+def _standing(name: str, kubeconfig: Path | None, context: str | None) -> str:
+    """Why the workload of that name has no pods; empty: that is not known."""
+    *before, plain = name.split("/")
+    return standing_of(plain, next((each for each in before if not is_kind(each)), None), kubeconfig, context)
 
 
 def _of_queue(heap: Reading, name: str) -> QueueExplanation:

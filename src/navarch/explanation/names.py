@@ -28,8 +28,9 @@ _POD = ("pod", "pods", "po")
 class NotFound(LookupError):
     """Nothing has this name; `near` lists names that are spelt alike."""
 
-    def __init__(self, sentence: str, near: Sequence[str] = ()) -> None:
-        self.near = list(near)
+    def __init__(self, sentence: str, near: Sequence[str] = (), *, is_answer: bool = False) -> None:
+        """`is_answer`: the sentence says why the scheduler has no such job."""
+        self.near, self.is_answer = list(near), is_answer
         super().__init__(f"{sentence}; did you mean {' or '.join(self.near)}?" if near else sentence)
 
 
@@ -52,6 +53,8 @@ def job_key(census: Census, wanted: str) -> str:
     try:
         return _of_pod(census, wanted)
     except NotFound:
+        if unread := _unreadable(census, wanted):
+            raise NotFound(unread, is_answer=True) from None
         for workload in census.workloads_named(rest if rest and kind.lower() in _KINDS else wanted):
             raise NotFound(_without_pods(workload)) from None
         if foreign := _of_another_scheduler(census, wanted):
@@ -90,6 +93,18 @@ def near(wanted: str, known: Sequence[str]) -> list[str]:
     plain = {each.rpartition("/")[2]: each for each in reversed(known)}
     found += [plain[each] for each in difflib.get_close_matches(wanted.rpartition("/")[2], plain, n=_NEAR)]
     return list(dict.fromkeys(found))[:_NEAR]
+
+
+def _unreadable(census: Census, wanted: str) -> str:
+    """What is wrong with the group or a pod of that name, or with a pod of a workload of that name; empty: nothing."""
+    plain = wanted.rpartition("/")[2]
+    for mistake in census.run.inventory.mistakes:
+        namespace, _, name = mistake.name.partition("/")
+        pods = census.input.find("Pod", namespace, name) if mistake.kind == "Pod" else []
+        owners = [str(owner.get("name")) for pod in pods for owner in pod["metadata"].get("ownerReferences") or ()]
+        if plain in (name, *owners):
+            return f"{wanted} is not decided, because it cannot be read: {mistake}"
+    return ""
 
 
 def _without_pods(workload: ReadOnlyManifest) -> str:

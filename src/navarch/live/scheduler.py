@@ -185,7 +185,7 @@ class Scheduler:
             count=counting(self.metrics.events),
         )
         self.bind_outcomes = BindOutcomes(self.metrics, self.followed_metrics, self.events, lambda: self.cache.cluster, clock)
-        self.invalid_objects = InvalidObjects(self.events, self.metrics)
+        self.invalid_objects = InvalidObjects(self.events, self.metrics, options.scheduler_names[0])
         self.supervised = SupervisedTasks(self.metrics.task_failures, rng)
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 

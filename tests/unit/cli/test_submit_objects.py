@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 import navarch
 from navarch.cli.main import main
-from navarch.cli.submit.follow import ended, progress
+from navarch.cli.submit.follow import progress
 from navarch.cli.submit.objects import POD_GROUP_APIS, Submission, batch_job, command, pod_group, volcano_job
 from navarch.kube.resources import Resource
 from navarch.testing.builders import node, queue
+from navarch.views.workloads import ended
 
 WANTED = Submission(
     "train", "ml", "pytorch", ("python", "train.py"), gang=4, gpus=1, requests={"cpu": "2"}, queue="research", labels={"team": "nlp"}

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from navarch.apis.admission.admission import AdmissionContext
-from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.objects import from_manifest, identity
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.core.shape import shape_reader
 from navarch.apis.core.template_fields import count, mappings, template_at
+from navarch.apis.errors import ObjectError
 from navarch.model.resources import format_amount
 from navarch.object_types import ReadOnlyManifest
 
@@ -59,7 +60,7 @@ def _pod_group(job: ReadOnlyManifest, tasks: list[dict[str, Any]], group: str, q
             task["name"]: task["replicas"] if task.get("minAvailable") is None else task["minAvailable"] for task in tasks
         },
         "queue": queue,
-        "minResources": _minimum(tasks, minimum),
+        "minResources": _minimum(job, tasks, minimum),
     }
     for field in ("priorityClassName", "networkTopology"):
         if spec.get(field):
@@ -87,13 +88,17 @@ def _template(spec: ReadOnlyManifest, task: ReadOnlyManifest) -> dict[str, Any]:
     return {**(task.get("template") or {}), "spec": pod}
 
 
-def _minimum(tasks: list[dict[str, Any]], pods: int) -> dict[str, str]:
+def _minimum(job: ReadOnlyManifest, tasks: list[dict[str, Any]], pods: int) -> dict[str, str]:
     total: dict[str, int] = {}
     for task in sorted(tasks, key=_priority, reverse=True):
         count = min(task["replicas"], pods)
         pods -= count
-        sample = from_manifest({"spec": task["template"].get("spec") or {}}, Pod)
-        for resource, amount in shape_reader(AdmissionContext()).read(sample, placed=False).requests if count > 0 else ():
+        try:
+            sample = from_manifest({"spec": task["template"].get("spec") or {}}, Pod)
+            requests = shape_reader(AdmissionContext()).read(sample, placed=False).requests if count > 0 else ()
+        except ObjectError as error:
+            raise error.within(*identity(job), task["path"]) from None
+        for resource, amount in requests:
             total[resource] = total.get(resource, 0) + count * amount
     return {resource: format_amount(resource, amount) for resource, amount in sorted(total.items())}
 

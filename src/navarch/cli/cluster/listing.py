@@ -22,6 +22,7 @@ from navarch.kube.client import Client
 from navarch.kube.errors import Forbidden, KubeError, NotFound
 from navarch.kube.resources import PODS, Resource
 from navarch.offline.manifests import Document
+from navarch.views.workloads import Workload
 
 OWNING = frozenset(kind.kind for kind in OWNERS)
 LOOKED_AT = ("Namespace", "Node", "PodGroup", "PriorityClass", "Queue", *sorted(OWNING))
@@ -54,6 +55,8 @@ class Listed:
     refused: list[Refused] = field(default_factory=list)
     narrowed: set[str] = field(default_factory=set)
     """Kinds that were listed in one namespace alone."""
+    workloads: list[tuple[dict[str, Any], Workload]] = field(default_factory=list)
+    """Jobs and Volcano Jobs, for rows of jobs."""
 
     @property
     def complete(self) -> bool:

@@ -14,6 +14,7 @@ from navarch.cli.cluster.listing import Listed, listed
 from navarch.cli.cluster.options import ClusterOptions
 from navarch.cli.cluster.show import Tell
 from navarch.cli.cluster.start_estimate import StartEstimate
+from navarch.cli.cluster.workloads import workloads
 from navarch.cli.scheduler_names import served
 from navarch.engine.policy import Policy
 from navarch.engine.reasons import NEVER
@@ -31,6 +32,7 @@ from navarch.views.prospects import Prospect
 from navarch.views.published_state import PublishedState, WaitingPage
 from navarch.views.queues import with_published_shares
 from navarch.views.running_policy import running_policy
+from navarch.views.workloads import IN_ROWS, with_unreadable, with_workloads
 
 UNSEEN = "?"
 """The queue of a job whose group may not be listed."""
@@ -69,6 +71,7 @@ class OverviewReading:
         unseen = found.unseen if self.namespace else frozenset()
         state = await leader.state()
         waiting = await leader.waiting() if self.namespace is not None and (state is not None or options.state.url) else None
+        found.workloads = await workloads(client, namespace) if self.namespace is not None else []
         return await overview_of(
             found,
             options.policy,
@@ -115,7 +118,8 @@ async def overview_of(
     policy = running.policy
     inventory = Inventory(found.documents, running.settings(namespace_as_queue=namespace_as_queue))
     for mistake in inventory.mistakes:
-        tell(f"left out: {mistake}")
+        if mistake.kind not in IN_ROWS:
+            tell(f"left out: {mistake}")
     cluster = inventory.cluster
     if _assume_unseen(cluster, unseen):
         tell(found.told("PodGroup"))
@@ -128,9 +132,11 @@ async def overview_of(
         return pods.get((namespace, name))
 
     shown = overview(cluster, policy, registry, time.time(), find_pod, ours)
+    rows = with_workloads(shown.jobs, (each for _, each in found.workloads), ours)
+    shown = replace(shown, jobs=with_unreadable(rows, inventory.mistakes, (each.manifest for each in found.documents)))
     if estimate is not None:
         if found.complete:
-            jobs = [each.manifest for each in found.documents if each.manifest.get("kind") == "Job"]
+            jobs = [manifest for manifest, _ in found.workloads]
             shown = replace(shown, jobs=estimate.rows(shown.jobs, cluster, policy, registry, time.time(), jobs))
         else:
             tell("start times need the pods of all namespaces: -A shows them to users who may list these")

@@ -13,10 +13,9 @@ from navarch.kube.client import Client
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import PODS
 from navarch.views.job_names import VOLCANO_JOB
+from navarch.views.workloads import ended
 
 LOOK_SECONDS: Final = 1.0
-_OVER: Final = {"Completed": True, "Failed": False, "Terminated": False, "Aborted": False}
-"""Phases in which a Volcano Job has ended, and whether it succeeded."""
 Object = Mapping[str, Any]
 
 
@@ -67,18 +66,6 @@ def progress(pods: Sequence[Object]) -> str:
     )
     reasons = [message for pod in pods if (message := _refusal(pod))]
     return f"{text}: {min(reasons, key=len)}" if reasons else text
-
-
-def ended(workload: Object) -> bool | None:
-    """Whether a Job or Volcano Job succeeded; None while it has not ended."""
-    status = workload.get("status") or {}
-    phase = (status.get("state") or {}).get("phase")
-    if phase in _OVER:
-        return _OVER[phase]
-    for each in status.get("conditions") or ():
-        if each.get("status") == "True" and each.get("type") in ("Complete", "Failed"):
-            return bool(each["type"] == "Complete")
-    return None
 
 
 def _phase(pod: Object) -> str:

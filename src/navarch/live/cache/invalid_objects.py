@@ -16,8 +16,9 @@ MOST = 1000
 
 
 class InvalidObjects:
-    def __init__(self, events: Events, metrics: Metrics) -> None:
-        self._events = events
+    def __init__(self, events: Events, metrics: Metrics, scheduler: str) -> None:
+        """`scheduler`: the name that we serve. An event is seen without its source, beside those of other schedulers."""
+        self._events, self._scheduler = events, scheduler
         self._metrics = metrics
         self._leading = False
         self._waiting: dict[Regarding, str] = {}
@@ -42,4 +43,4 @@ class InvalidObjects:
             self._waiting.clear()
 
     def _emit(self, reference: Regarding, error: str) -> None:
-        self._events.emit(reference, "Warning", "InvalidObject", "Reading", error)
+        self._events.emit(reference, "Warning", "InvalidObject", "Reading", f"scheduler {self._scheduler} cannot use it: {error}")

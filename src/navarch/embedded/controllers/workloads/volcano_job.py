@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+from navarch.apis.errors import ObjectError
 from navarch.apis.volcano.job import volcano_job
 from navarch.embedded.api.deletion import DeleteOptions
 from navarch.embedded.controllers.workloads.controller import Controller
@@ -51,6 +52,12 @@ class VolcanoJobs(Controller):
     def sync(self, owner: Record) -> None:
         if owner.obj["metadata"].get("deletionTimestamp"):
             return
+        try:
+            self._work_on(owner)
+        except ObjectError as error:  # its owner has to mend it: the change starts the next try
+            self.recorder.warning(owner, "FailedCreate", f"Error creating: {error}")
+
+    def _work_on(self, owner: Record) -> None:
         pods = {pod.name: pod for pod in self.owner_index.of(owner)}
         state = dict((owner.obj.get("status") or {}).get("state") or {})
         phase = str(state.get("phase") or "Pending")
