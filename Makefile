@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-pythons test-slow lint format docs reference screenshots site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-pythons test-slow lint format docs reference screenshots picture site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest soak jitter explore fuzz lock sbom clean
 
 # `make test PYTHON=python3.12` means that interpreter: .venv is made anew if it has another one.
 VERSION_OF = $(shell $(1) -c 'import sys; print(sys.version)' 2>/dev/null)
@@ -100,6 +100,10 @@ wheel-test: $(STAMP)
 # The pictures of docs/dashboard.md, taken by the browser tests.
 screenshots: $(STAMP)
 	NAVARCH_SCREENSHOTS=docs/images $(BIN)/pytest -q tests/browser/test_screenshots.py
+
+# The moving picture of README, from a real run of `navarch up`.
+picture: $(STAMP)
+	$(BIN)/python docs/tools/moving_picture.py docs/images/up.svg
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -21,6 +21,7 @@ PAGES = {
     "deploy/README.md": "deploy.md",
 }
 """Files outside of docs/ -> their pages."""
+SHOWN = (".md", ".png", ".svg")
 _LINK = re.compile(r"\[([^\]\n]+)\]\(([^)\s]+)\)")
 
 
@@ -47,7 +48,7 @@ def linked(markdown: str, source: str) -> str:
         wanted = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
         if wanted == "deploy":
             wanted = "deploy/README.md"
-        found = PAGES.get(wanted) or (wanted.removeprefix("docs/") if wanted.startswith("docs/") and wanted.endswith(".md") else "")
+        found = PAGES.get(wanted) or (wanted.removeprefix("docs/") if wanted.startswith("docs/") and wanted.endswith(SHOWN) else "")
         return f"[{text}]({found}{'#' + anchor if anchor else ''})" if found else text
 
     return _LINK.sub(changed, markdown)

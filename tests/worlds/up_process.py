@@ -49,11 +49,12 @@ class UpProcess:
 
 
 @contextmanager
-def running_up(folder: Path, *options: str) -> Iterator[UpProcess]:
-    """An embedded cluster without the sample. Into a pipe it writes plain lines, also where colours are forced, as CI systems do."""
+def running_up(folder: Path, *options: str, sample: bool = False) -> Iterator[UpProcess]:
+    """An embedded cluster. Into a pipe it writes plain lines, also where colours are forced, as CI systems do."""
     config = folder / "kubeconfig"
     web = () if "--web-port" in options else ("--no-web",)
-    command = [*NAVARCH, "up", "--no-sample", "--port", "0", "--kubeconfig", str(config), *web, *options]
+    play = () if sample else ("--no-sample",)
+    command = [*NAVARCH, "up", *play, "--port", "0", "--kubeconfig", str(config), *web, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "FORCE_COLOR": "1"}) as process:
         assert process.stdout is not None
         try:
