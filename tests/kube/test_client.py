@@ -59,7 +59,7 @@ async def test_list_joins_pages_of_one_moment(api: SmallApi, client: Client) -> 
 
 async def test_a_list_whose_pages_expire_is_asked_for_in_one_piece(api: SmallApi, client: Client) -> None:
     api.put("p")
-    first = {"metadata": {"resourceVersion": "1", "continue": "x"}, "items": [{"metadata": {"name": "old"}}]}
+    first = {"kind": "PodList", "metadata": {"resourceVersion": "1", "continue": "x"}, "items": [{"metadata": {"name": "old"}}]}
     api.script.extend([(200, {}, first), (410, {}, status_body(410, "Expired"))])
     listing = await client.list(PODS, Pod)
     assert [pod.metadata.name for pod in listing.items] == ["p"]
@@ -166,9 +166,10 @@ async def hang_up(_: Request, writer: asyncio.StreamWriter) -> None:
 
 
 async def test_a_read_whose_answer_is_lost_is_repeated_a_write_is_not() -> None:
-    server = RawServer(lambda request: hang_up if len(server.requests) < 3 else reply(200))
+    node = {"kind": "Node", "metadata": {"name": "n"}}
+    server = RawServer(lambda request: hang_up if len(server.requests) < 3 else reply(200, json.dumps(node).encode()))
     async with server, Client(Endpoint(server.url)) as client:
-        assert await client.get(NODES, "n") == {}
+        assert await client.get(NODES, "n") == node
         assert len(server.requests) == 3
         server.requests.clear()
         for write in (
@@ -382,7 +383,7 @@ async def test_many_that_are_refused_at_once_log_in_once() -> None:
             return gather
         while waiting:  # and the others when it has another already
             waiting.pop().write(reply(401))
-        return reply(200)
+        return reply(200, json.dumps({"kind": "Node", "metadata": {"name": request.path.rpartition("/")[2]}}).encode())
 
     credentials = Logins()
     async with RawServer(answer) as server, Client(Endpoint(server.url, credentials=credentials)) as client:

@@ -74,14 +74,15 @@ async def test_a_write_sends_its_method_path_query_and_body(
 
 
 async def test_a_subresource_is_read(api: SmallApi, client: Client) -> None:
-    api.script.append((200, {}, {"a": 1}))
-    assert await client.get(PODS, "p", namespace="d", subresource="status") == {"a": 1}
+    pod = {"kind": "Pod", "metadata": {"name": "p"}}
+    api.script.append((200, {}, pod))
+    assert await client.get(PODS, "p", namespace="d", subresource="status") == pod
     assert api.requests[0].path == f"{POD}/status"
 
 
 async def test_a_list_is_of_what_was_asked_for_on_every_page(api: SmallApi, client: Client) -> None:
-    first = {"metadata": {"resourceVersion": "5", "continue": "more"}, "items": [{"metadata": {"name": "a"}}]}
-    api.script.extend([(200, {}, first), (200, {}, {"metadata": {"resourceVersion": "5"}, "items": None})])
+    first = {"kind": "PodList", "metadata": {"resourceVersion": "5", "continue": "more"}, "items": [{"metadata": {"name": "a"}}]}
+    api.script.extend([(200, {}, first), (200, {}, {**first, "metadata": {"resourceVersion": "5"}, "items": None})])
     found = await client.list(PODS, Pod, namespace="d", label_selector="x=y", field_selector="spec.nodeName=")
     assert ([pod.metadata.name for pod in found.items], found.resource_version) == (["a"], "5")
     asked = {"limit": "500", "labelSelector": "x=y", "fieldSelector": "spec.nodeName="}

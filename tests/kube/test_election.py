@@ -382,7 +382,7 @@ async def test_a_lease_is_written_over_what_was_read_last(api: SmallApi, client:
     lock = ApiLeaseLock(client, "kube-system", "navarch")
     spec = {"holderIdentity": "b", "leaseTransitions": 3, "strategy": "OldestEmulationVersion"}
     stored = {"metadata": {"name": "navarch", "resourceVersion": "9", "labels": {"team": "ml"}}, "spec": spec}
-    api.script.extend([(200, {}, stored), (200, {}, stored)])
+    api.script.extend([(200, {}, stored), (200, {}, {**stored, "spec": {"holderIdentity": "a"}})])
     assert await lock.read() == LeaseRecord(holder_identity="b", lease_transitions=3)
     await lock.write(LeaseRecord(holder_identity="a", lease_transitions=4))
     sent = json.loads(api.bodies[-1])
@@ -391,6 +391,17 @@ async def test_a_lease_is_written_over_what_was_read_last(api: SmallApi, client:
     assert await lock.read() is None
     await lock.write(LeaseRecord(holder_identity="a"))
     assert api.requests[-1].method == "POST"
+
+
+@pytest.mark.looptime(False)
+async def test_an_answer_with_another_holder_is_no_renewal(api: SmallApi, client: Client) -> None:
+    """The answer to another request, which a proxy mixed up: believed, it would let two lead."""
+    lock = ApiLeaseLock(client, "kube-system", "navarch")
+    stored = {"metadata": {"name": "navarch", "resourceVersion": "9"}, "spec": {"holderIdentity": "b"}}
+    api.script.extend([(200, {}, stored), (200, {}, stored)])
+    await lock.read()
+    with pytest.raises(OutcomeUnknown):
+        await lock.write(LeaseRecord(holder_identity="a"))
 
 
 @pytest.mark.looptime(False)

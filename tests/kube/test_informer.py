@@ -64,7 +64,7 @@ async def test_pages_that_expire_are_listed_in_one_piece(api: SmallApi, client: 
     api.watch_list = False
     for number in range(700):
         api.put(f"p{number}")
-    first = {"metadata": {"resourceVersion": "1", "continue": "500"}, "items": []}
+    first = {"kind": "PodList", "metadata": {"resourceVersion": "1", "continue": "500"}, "items": []}
     api.script.extend([(422, {}, status_body(422, "Invalid")), (200, {}, first), (410, {}, status_body(410, "Expired"))])
     seen = Recorder()
     async with informing(client, seen) as informer:

@@ -43,7 +43,7 @@ async def test_the_metadata_of_a_list_may_follow_its_items(api: SmallApi, client
     first = page(["a"], following="1")
     api.put("a", uid="a")
     api.put("b")
-    api.script.append((200, {}, {"items": first["items"], "metadata": first["metadata"]}))
+    api.script.append((200, {}, {"kind": "PodList", "items": first["items"], "metadata": first["metadata"]}))
     seen = Recorder()
     async with informing(client, seen, paged=True) as informer:
         assert seen.story == [("added", "a"), ("added", "b")]
@@ -63,4 +63,4 @@ async def test_a_bad_object_does_not_hide_the_others_of_its_page(api: SmallApi, 
 def page(names: list[str], following: str = "") -> dict[str, Any]:
     metadata = {"resourceVersion": "1", "continue": following} if following else {"resourceVersion": "1"}
     items = [{"metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": "1"}} for name in names]
-    return {"metadata": metadata, "items": items}
+    return {"kind": "PodList", "metadata": metadata, "items": items}

@@ -19,11 +19,12 @@ from navarch.kube.write.connection import Connection
 from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Outcome, Priority, WritePool
 
+BOUND = json.dumps({"kind": "Status", "status": "Success", "code": 201}).encode()
 CONFLICT = json.dumps({"kind": "Status", "code": 409, "reason": "Conflict", "message": "already assigned"}).encode()
 
 
 async def test_a_binding_is_posted_as_the_api_wants_it() -> None:
-    async with pooled(lambda _: reply(201), credentials=StaticCredentials.token("t")) as (pool, server):
+    async with pooled(lambda _: reply(201, BOUND), credentials=StaticCredentials.token("t")) as (pool, server):
         await pool.bind("team", "p", uid="u1", node="n1")
     (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/api/v1/namespaces/team/pods/p/binding")

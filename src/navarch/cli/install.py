@@ -24,7 +24,7 @@ from navarch.engine.policy import PolicyError
 from navarch.installed import installed
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
-from navarch.kube.errors import ConfigError, Forbidden, KubeError, NotFound
+from navarch.kube.errors import ConfigError, Forbidden, KubeError, NotFound, NotServed
 from navarch.kube.resources import CRDS, Resource
 from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installation
 from navarch.object_types import Manifest
@@ -206,7 +206,7 @@ async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str
     name, namespace = item["metadata"]["name"], item["metadata"].get("namespace")
     try:
         before = await client.get(resource, name, namespace=namespace)
-    except NotFound:
+    except (NotFound, NotServed):
         before = None
     if before is not None and resource == CRDS and not belongs_to_install(before):
         return "kept: another system installed it"

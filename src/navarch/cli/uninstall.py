@@ -17,7 +17,7 @@ from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.install import RESOURCES, belongs_to_install
 from navarch.kube.client import Client
 from navarch.kube.connect import connect
-from navarch.kube.errors import ConfigError, KubeError, NotFound
+from navarch.kube.errors import ConfigError, KubeError, NotFound, NotServed
 from navarch.kube.resources import CRDS, LEASES, Resource
 from navarch.manifests.installation import INSTANCE, NAME, NAMESPACE, Installation
 from navarch.views.leader_pages import SECRETS
@@ -93,7 +93,7 @@ async def _remove_one(client: Client, resource: Resource, name: str, installatio
     namespace = installation.namespace if resource.namespaced else None
     try:
         found = await client.get(resource, name, namespace=namespace)
-    except NotFound:
+    except (NotFound, NotServed):
         return ""
     labels = found["metadata"].get("labels") or {}
     if resource == CRDS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -27,7 +28,8 @@ class ServedResource(msgspec.Struct, frozen=True):
 
 
 class _ResourceList(msgspec.Struct, frozen=True):
-    resources: list[ServedResource] | None = None
+    resources: list[ServedResource] | None
+    kind: Literal["APIResourceList", ""] = ""
 
 
 class _GroupVersion(msgspec.Struct, frozen=True, rename="camel"):
@@ -40,6 +42,7 @@ class _Group(msgspec.Struct, frozen=True):
 
 class _GroupList(msgspec.Struct, frozen=True):
     groups: list[_Group]
+    kind: Literal["APIGroupList", ""] = ""
 
 
 _DECODER = msgspec.json.Decoder(_ResourceList)

@@ -43,12 +43,18 @@ class StatusListMeta(msgspec.Struct, frozen=True, gc=False, rename={"continue_to
 class Status(msgspec.Struct, frozen=True, rename="camel"):
     """`metav1.Status`, the body of every refusal."""
 
+    kind: str = ""
     status: str = ""
     code: int = 0
     reason: str = ""
     message: str = ""
     details: StatusDetails | None = None
     metadata: StatusListMeta = StatusListMeta()
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether an API server said this. False: it was made from an answer of another form."""
+        return self.kind == "Status" and self.status == "Failure"
 
 
 class KubeError(Exception):
@@ -91,6 +97,11 @@ class ApiError(KubeError):
         where = f"{method} {path}: " if method else ""
         super().__init__(f"{where}{self.code} {self.reason}: {self.message}")
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether it concerns this moment or this account, and not what was asked for: no rights, too many requests, no server."""
+        return self.code in (401, 403, 429, 502, 503, 504)
+
     def has_cause(self, reason: str) -> bool:
         """Whether `details.causes` names this reason, e.g. `DisruptionBudget` or `ResourceVersionTooLarge`."""
         return any(cause.reason == reason for cause in self.details.causes)
@@ -109,7 +120,11 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """404: no such object, or no such kind."""
+    """404: the server says that what the path names is not there: this very object, or the kind of a list."""
+
+
+class NotServed(ApiError):
+    """404 to a request for an object that says nothing of the object: its kind may not be served."""
 
 
 class AlreadyExists(ApiError):
@@ -168,6 +183,8 @@ def status_from_body(code: int, body: bytes) -> Status:
         status = _STATUS.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         status = Status()
+    if status.code != code:
+        status = msgspec.structs.replace(status, kind="")  # it is about something else
     reason = status.reason or _DEFAULT_REASON.get(code, "Unknown")
     message = status.message or body[:300].decode("utf-8", "replace").strip() or reason
     return msgspec.structs.replace(status, code=code or status.code, reason=reason, message=message)
@@ -180,6 +197,8 @@ def error_from_status(status: Status, **context: Any) -> ApiError:
         kind = AlreadyExists
     elif status.code >= 500:
         kind = ServerFault
+    elif status.reason in ("Expired", "Gone"):
+        kind = Gone
     else:
         kind = _BY_CODE.get(status.code, ApiError)
     return kind(status, **context)

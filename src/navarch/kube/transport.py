@@ -9,9 +9,8 @@ Only these requests are repeated:
 - 429, and 5xx with Retry-After, unless the wait exceeds the time-out of the request;
 - 401, once, with a new credential.
 
-Only 2xx is a success. Redirects are not followed: API servers send none, and a proxy that asks for a log-in has done nothing. A
-write whose answer was lost is `OutcomeUnknown`. So is a write that was answered with 5xx and cannot be sent again: a store that
-timed out may still have stored it.
+`answers` says what an answer means. Redirects are not followed: API servers send none. A write whose answer was lost is
+`OutcomeUnknown`. So is a write that was answered with 5xx and cannot be sent again: a store that timed out may still have stored it.
 
 `may_write` is asked before every request except GET, also before a retry: a process that was suspended for longer than its lease must
 not continue to write.
@@ -29,17 +28,10 @@ from typing import Final, Self
 import aiohttp
 from yarl import URL
 
+from navarch.kube.answers import Again, Answer, answer_of, opens_stream
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
-from navarch.kube.errors import (
-    ApiError,
-    OutcomeUnknown,
-    TransportError,
-    Unauthorized,
-    Unreachable,
-    error_from_reply,
-    parse_retry_after,
-)
+from navarch.kube.errors import KubeError, OutcomeUnknown, TransportError, Unreachable, parse_retry_after
 from navarch.kube.tunnel import TunnelConnector
 
 log = logging.getLogger(__name__)
@@ -117,20 +109,20 @@ class Transport:
                 raise _unknown(maybe_done, withheld) if maybe_done else withheld
             try:
                 return await self._once(method, path, params, body, content_type, headers, limit)
-            except Unauthorized:
-                if fresh_credentials:
-                    raise
-                fresh_credentials, left = True, max(left, 1)
-                continue
-            except ApiError as error:
-                wait = self._wait_before_repeat(method, error, backoff)
-                if left <= 0 or wait is None or (error.retry_after or 0.0) > limit:
-                    if error.code == 429 and maybe_done:
-                        raise _unknown(maybe_done, error) from error
-                    raise
-                if error.code >= 500 and method != "GET":
+            except _Refused as refused:
+                answer, error = refused.answer, refused.error
+                if answer.again is Again.WITH_NEW_CREDENTIAL:
+                    if fresh_credentials:
+                        raise error from None
+                    fresh_credentials, left = True, max(left, 1)
+                    continue
+                wait = self._wait_before_repeat(method, answer, backoff)
+                if left <= 0 or wait is None or (answer.retry_after or 0.0) > limit:
+                    if maybe_done and answer.again is Again.LATER and not answer.maybe_done:
+                        raise _unknown(maybe_done, error) from None
+                    raise error from None
+                if answer.maybe_done and method != "GET":
                     maybe_done = str(error)
-                log.debug("%s; again in %.1f s", error, wait)
             except Unreachable as error:
                 if left <= 0 and maybe_done:
                     raise _unknown(maybe_done, error) from error
@@ -180,9 +172,11 @@ class Transport:
                     server_hostname=self.endpoint.tls_server_name,
                 )
             async with opened as reply:
-                if reply.status >= 300:
+                if not opens_stream(reply.status):
                     async with asyncio.timeout(idle):
-                        raise self._refusal("GET", path, reply, await reply.read())
+                        refusal = answer_of("GET", path, reply.status, await reply.read(), retry_after=_retry_after(reply))
+                    assert refusal.error is not None
+                    raise _Refused(refusal, refusal.error)
                 content = reply.content
                 try:
                     while True:
@@ -198,9 +192,10 @@ class Transport:
                     # The stream is abandoned: closing TLS properly would wait for an answer.
                     if reply.connection is not None and reply.connection.transport is not None:
                         reply.connection.transport.abort()
-        except Unauthorized:
-            self._rejected(authorization, tls)
-            raise
+        except _Refused as refused:
+            if refused.answer.again is Again.WITH_NEW_CREDENTIAL:
+                self._rejected(authorization, tls)
+            raise refused.error from None
         except aiohttp.ClientError as error:
             raise _translated("GET", path, error) from error
         except TimeoutError as error:
@@ -235,13 +230,13 @@ class Transport:
                 allow_redirects=False,
                 server_hostname=self.endpoint.tls_server_name,
             ) as reply:
-                answer = await reply.read()
-                if reply.status >= 300:
-                    raise self._refusal(method, path, reply, answer)
-                return answer
-        except Unauthorized:
-            self._rejected(authorization, tls)
-            raise
+                received = await reply.read()
+                answer = answer_of(method, path, reply.status, received, retry_after=_retry_after(reply))
+                if answer.error is None:
+                    return received
+                if answer.again is Again.WITH_NEW_CREDENTIAL:
+                    self._rejected(authorization, tls)
+                raise _Refused(answer, answer.error)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _translated(method, path, error) from error
 
@@ -279,19 +274,25 @@ class Transport:
     def _url(self, path: str) -> URL:
         return URL(self.endpoint.base + path, encoded=True)
 
-    @staticmethod
-    def _refusal(method: str, path: str, reply: aiohttp.ClientResponse, body: bytes) -> ApiError:
-        retry_after = parse_retry_after(reply.headers.get("Retry-After"))
-        return error_from_reply(reply.status, body, method=method, path=path, retry_after=retry_after)
-
-    def _wait_before_repeat(self, method: str, error: ApiError, backoff: Backoff) -> float | None:
+    def _wait_before_repeat(self, method: str, answer: Answer, backoff: Backoff) -> float | None:
         """Seconds to wait before the same request may be sent again; None: it may not."""
-        if error.code == 429 or (error.code >= 500 and error.retry_after is not None):
+        if answer.again is Again.LATER:
             # At least the time that the server asked for, plus jitter.
-            return max(backoff.next(), (error.retry_after or 0.0) * (1 + 0.1 * self._rng.random()))
-        if error.code == 503 and method == "GET":
+            return max(backoff.next(), (answer.retry_after or 0.0) * (1 + 0.1 * self._rng.random()))
+        if answer.again is Again.IF_READ and method == "GET":
             return backoff.next()
         return None
+
+
+class _Refused(Exception):
+    """An answer that is no success. `error` is what the caller gets."""
+
+    def __init__(self, answer: Answer, error: KubeError) -> None:
+        self.answer, self.error = answer, error
+
+
+def _retry_after(reply: aiohttp.ClientResponse) -> float | None:
+    return parse_retry_after(reply.headers.get("Retry-After"))
 
 
 async def _read_nothing(reply: aiohttp.ClientResponse, seconds: float) -> None:
@@ -304,9 +305,9 @@ async def _read_nothing(reply: aiohttp.ClientResponse, seconds: float) -> None:
     transport.resume_reading()
 
 
-def _unknown(maybe_done: str, then: TransportError | ApiError) -> OutcomeUnknown:
+def _unknown(maybe_done: str, then: KubeError) -> OutcomeUnknown:
     """The request failed now, and an earlier attempt may have been processed."""
-    return OutcomeUnknown(f"it may have been carried out ({maybe_done}); then: {then}", method=then.method, path=then.path)
+    return OutcomeUnknown(f"it may have been carried out ({maybe_done}); then: {then}")
 
 
 def _translated(method: str, path: str, error: Exception) -> TransportError:

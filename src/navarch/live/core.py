@@ -319,7 +319,7 @@ class LiveCore:
             # The watch will show the pod on that node.
             self.bind_failed(bind, f"another scheduler bound the pod to {found.spec.node_name}", now)
         else:
-            self.bind_failed(bind, "the API server does not have the binding", now)
+            self.bind_failed(bind, bind.answer or "the API server does not have the binding", now)
 
     def _end_unsent(self, bind: AssumedBind) -> None:
         """The pod has its node, or is gone, and not by this bind. What was prepared stays if the node is the same."""

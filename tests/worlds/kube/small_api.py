@@ -15,6 +15,8 @@ import msgspec
 from aiohttp import web
 from tests.worlds.kube.ports import hold_port
 
+from navarch.kube.answers import target_of
+
 Object = dict[str, Any]
 POD_LIST = "/api/v1/pods"
 
@@ -51,7 +53,7 @@ class SmallApi:
         self.run_out: set[str] = set()
         """Whose certificates have run out: an API server says so at each request, not only to new connections."""
         self.script: deque[tuple[int, dict[str, str], Any]] = deque()
-        """Replies given in order before anything else: (status, headers, body)."""
+        """Replies given in order before anything else: (status, headers, body). A body of bytes is sent as it is."""
         self.lost = False
         """A proxy that has lost its server answers for it."""
         self.refuse: dict[str, tuple[int, Any]] = {}
@@ -173,7 +175,7 @@ class SmallApi:
             return web.Response(status=404, text="404 page not found\n")
         if self.script:
             status, headers, body = self.script.popleft()
-            return web.Response(status=status, headers=headers, body=msgspec.json.encode(body))
+            return web.Response(status=status, headers=headers, body=body if isinstance(body, bytes) else msgspec.json.encode(body))
         if request.path in self.refuse:
             status, body = self.refuse[request.path]
             return web.json_response(body, status=status)
@@ -184,7 +186,8 @@ class SmallApi:
         if request.method == "GET" and (found := self._discovery(request.path)) is not None:
             return web.json_response(found)
         if request.method == "GET":
-            return self._refuse(404, "NotFound")
+            target = target_of(request.path)
+            return self._refuse(404, "NotFound", details={"name": target.name, "group": target.group, "kind": target.plural})
         return web.json_response({"kind": "Status", "status": "Success", "code": 201}, status=201)
 
     def _discovery(self, path: str) -> Object | None:

@@ -10,7 +10,7 @@ import click
 from navarch.apis.operators.readers import KINDS as OPERATORS
 from navarch.cli.submit.objects import JOBS, VOLCANO_JOBS
 from navarch.kube.client import Client
-from navarch.kube.errors import Forbidden, NotFound
+from navarch.kube.errors import Forbidden, NotFound, NotServed
 from navarch.kube.resources import PODS, Resource
 from navarch.views.job_names import VOLCANO_JOB
 
@@ -69,7 +69,7 @@ async def find(client: Client, wanted: str, namespace: str) -> Found:
     for kind in kinds:
         try:
             obj = await client.get(kind.resource, name, namespace=namespace)
-        except NotFound:
+        except (NotFound, NotServed):
             continue
         except Forbidden as error:
             # A server also forbids kinds that it does not serve.

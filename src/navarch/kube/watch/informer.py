@@ -13,7 +13,8 @@ The informer starts with WatchList: one stream of all objects, then a bookmark, 
 `paged=True`, it reads a paged list and then watches. A stream that ends or breaks is resumed from the last version. These start over
 with a new list, and the handler receives only the difference: 410, as a reply or as an event; a version from the future (a server
 restored from a backup); a version that the server refuses repeatedly without such a reason; bytes that are not JSON in UTF-8
-(`BrokenStream`). Each start reads the latest state, not an older one from a cache.
+(`BrokenStream`). Each start reads the latest state, not an older one from a cache. A list that shows no object any more, or an older
+state than is known, is believed when the next list says the same: a proxy or a replica that lags may have answered.
 
 A kind that is not served (404) is waited for. With `optional=True` it counts as synced meanwhile; `retry_now()` makes the informer
 try again at once (see `informer_group`). When a kind disappears, its objects are deleted. A 404 counts as that only if discovery
@@ -44,6 +45,7 @@ from navarch.kube.errors import (
     KubeError,
     NotFound,
     OutcomeUnknown,
+    Unauthorized,
     error_from_status,
 )
 from navarch.kube.list_pages import list_metadata
@@ -70,8 +72,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T", bound=HasMetadata)
 LONG_ENOUGH = 1.0
 """After a stream of this many seconds, the next failure starts with the shortest wait."""
-NOT_NOW = frozenset({401, 403, 429, 502, 503, 504})
-"""Refusals that do not concern the requested version: missing rights, too many requests."""
 REFUSALS = 3
 """How often in a row a version may be refused without a clear reason."""
 
@@ -157,6 +157,10 @@ class Informer(Generic[T]):
         self._objects = ObjectStore(handler, self._count_bad, objects)
         self._backoff = Backoff(first=self._patience.retry_first, cap=self._patience.retry_longest, rng=self._rng)
         self._version = ""  # empty: all objects are needed first
+        self._newest = ""
+        """The last version that was known, also while all objects are needed."""
+        self._doubted = False
+        """The last list was not believed."""
         self._watch_list = not paged
         self._broken_starts = 0
         self._missing = 0
@@ -283,6 +287,8 @@ class Informer(Generic[T]):
                 if page_size == 0:
                     raise
                 log.info("%s: pages expired, listing in one reply", self.resource)
+        if not at_once:
+            self._check_whole(version, empty=not items)
         self._whole_state(None if at_once else items, version)
 
     @property
@@ -325,6 +331,7 @@ class Informer(Generic[T]):
                 rest = _collect(events, beginning)
                 if rest is not None:
                     end, live = rest
+                    self._check_whole(end.resource_version, empty=not beginning)
                     self._whole_state(_emptied(beginning), end.resource_version)
                     beginning = None
                     self._live(live)
@@ -351,9 +358,18 @@ class Informer(Generic[T]):
             else:
                 self._version = version
                 raise _ended(event)
-        self._version = version
+        self._version = self._newest = version
         self._refusals = 0
         self.counters.events += len(events)
+
+    def _check_whole(self, version: str, *, empty: bool) -> None:
+        """Raises `_StartOver` for a list that another one has to confirm."""
+        older = _went_back(version, self._newest)
+        if self._doubted or not (older or (empty and self._objects.objects)):
+            self._doubted = False
+            return
+        self._doubted = True
+        raise _StartOver(f"the list is of {version}, and {self._newest} is known" if older else "the list has no object any more")
 
     def _whole_state(self, items: Iterable[T | BadObject] | None, version: str) -> None:
         """All objects are known. `items` None: the handler has received them."""
@@ -368,7 +384,7 @@ class Informer(Generic[T]):
         if items is not None:
             self._objects.replace(items, anew=self._is_anew)
         self._read_in = self.resource
-        self._version = version
+        self._version = self._newest = version
         self._synced.set()
 
     async def _not_served(self, error: NotFound) -> float:
@@ -413,9 +429,9 @@ class Informer(Generic[T]):
         wait = self._backoff.next()
         refused = False
         if isinstance(error, ApiError):
-            refused = error.code in (400, 401, 403, 422)
+            refused = isinstance(error, BadRequest | Unauthorized | Forbidden)
             wait = max(wait, min(error.retry_after or 0.0, self._patience.asked_longest))
-            if self._version and error.code not in NOT_NOW:
+            if self._version and not error.is_passing:
                 self._refusals += 1
             if isinstance(error, (Gone, BadRequest)) or _is_from_the_future(error) or self._refusals >= REFUSALS:
                 self._version, self._refusals = "", 0
@@ -479,15 +495,13 @@ def _collect(events: Sequence[Event[T]], into: dict[ObjectKey, T | BadObject]) -
 
 def _ended(failure: Failure) -> Exception:
     """The error of an ERROR event."""
-    status = failure.status
-    if status.code == 410 or status.reason in ("Expired", "Gone"):
-        return _StartOver(status.message or "410 Gone")
-    return error_from_status(status, method="WATCH")
+    error = error_from_status(failure.status, method="WATCH")
+    return _StartOver(error.message or "410 Gone") if isinstance(error, Gone) else error
 
 
 def _is_no_start(error: KubeError) -> bool:
     """Whether the initial events failed for a reason that does not concern a list."""
-    return isinstance(error, (OutcomeUnknown, BrokenStream)) or (isinstance(error, ApiError) and error.code not in NOT_NOW)
+    return isinstance(error, (OutcomeUnknown, BrokenStream)) or (isinstance(error, ApiError) and not error.is_passing)
 
 
 def _is_from_the_future(error: ApiError) -> bool:

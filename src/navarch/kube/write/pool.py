@@ -16,7 +16,7 @@ Guarantees:
 - A write whose connection broke or whose time ran out after it was sent is `OutcomeUnknown`. The pool sends it again only if it has
   `repeatable=True`: doing it twice is the same as doing it once.
 - A write that was never sent, or was only refused with 429, fails as `Unreachable`; after 5xx its outcome is unknown.
-- Only 2xx with JSON is a success: a proxy that asks for a log-in, by a redirect or by a page, has bound no pod.
+- `answers` says what an answer means: a proxy that answers for the server has bound no pod.
 - Every write gets exactly one outcome.
 - `may_write` is asked before each write is sent. After it returns False, all waiting writes fail as `Unreachable`.
 - Replaced certificates hold for all later writes: connections with older ones are closed between two writes.
@@ -34,10 +34,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from navarch.kube.answers import Again, Answer, answer_of
 from navarch.kube.backoff import Backoff
 from navarch.kube.client import binding
 from navarch.kube.connect import Endpoint
-from navarch.kube.errors import ApiError, KubeError, OutcomeUnknown, Unreachable, error_from_reply
+from navarch.kube.errors import KubeError, OutcomeUnknown, Unreachable
 from navarch.kube.resources import PODS
 from navarch.kube.transport import WITHHELD
 from navarch.kube.tunnel import open_tunnel
@@ -50,9 +51,6 @@ TICK = 0.25
 """How often time-outs are checked. There is one timer for all writes: a timer for each would cost as much as the write."""
 IDLE_LIMIT = 45.0
 """API servers close idle connections after 90 s or more; the pool does so earlier, so that no write meets that."""
-
-_JSON = (b"{", b"")
-"""The first bytes of an API server's JSON."""
 
 Outcome = Reply | KubeError
 Done = Callable[[Outcome], None]
@@ -346,10 +344,12 @@ class WritePool:
         return context
 
     def _replied(self, connection: Connection, reply: Reply) -> None:
-        if reply.status == 401:
+        write = self._busy[connection]
+        answer = answer_of(write.method, write.path, reply.status, reply.body, retry_after=reply.retry_after)
+        if answer.again is Again.WITH_NEW_CREDENTIAL:
             # The certificate may have expired, and a new one may be there.
             self._look_at_certificates()
-        write = self._busy.pop(connection)
+        del self._busy[connection]
         self.counters.replies += 1
         if self._troubled:
             self._troubled = False
@@ -365,15 +365,15 @@ class WritePool:
                 self._idle.append(connection)
         else:
             connection.abort("certificates were replaced" if reply.reusable else "the server does not keep it open")
-        if reply.status < 300:  # a redirect is no success: a proxy sent it, and nothing was done
-            self._finish(write, reply if reply.body[:1] in _JSON else _unreadable(write, reply))
+        if answer.error is None:
+            self._finish(write, reply)
         else:
-            self._refused(connection, write, reply)
+            self._refused(connection, write, answer, answer.error)
         if not kept:
             self._dispatch()
 
-    def _refused(self, connection: Connection, write: Write, reply: Reply) -> None:
-        if reply.status == 401 and not write.refreshed:
+    def _refused(self, connection: Connection, write: Write, answer: Answer, error: KubeError) -> None:
+        if answer.again is Again.WITH_NEW_CREDENTIAL and not write.refreshed:
             write.refreshed = True
             # Other writes may have been refused too, and a new credential may have been fetched meanwhile.
             if self._endpoint.credentials.cached() == write.credential and not connection.outdated:
@@ -381,17 +381,15 @@ class WritePool:
             self._waiting[write.priority].appendleft(write)
             self._dispatch()
             return
-        later = reply.status == 429 or (reply.status >= 500 and reply.retry_after is not None)
-        # A store that timed out answers 5xx with Retry-After, and may still have stored the object.
-        write.maybe_done |= reply.status >= 500
-        asked = 0.5 if reply.retry_after is None else reply.retry_after
+        write.maybe_done |= answer.maybe_done
+        asked = 0.5 if answer.retry_after is None else answer.retry_after
         pause = asked * (1 + 0.1 * self._rng.random())
         in_time = asyncio.get_running_loop().time() + pause <= write.submitted + write.timeout
-        if later and write.attempts > 0 and in_time and not self._closed:
+        if answer.again is Again.LATER and write.attempts > 0 and in_time and not self._closed:
             self.counters.throttled += 1
             self._delayed[id(write)] = (write, asyncio.get_running_loop().call_later(pause, self._again, write))
             return
-        self._finish(write, _refusal(write, reply))
+        self._finish(write, error)
 
     def _again(self, write: Write) -> None:
         del self._delayed[id(write)]
@@ -465,15 +463,6 @@ def bind_write(namespace: str, name: str, uid: str, node: str) -> Write:
     """A binding as a write. Not repeatable: a second binding is refused, and the refusal would hide the success of the first."""
     body = binding(namespace, name, uid, node)
     return Write("POST", PODS.path(namespace, name, "binding"), body, priority=Priority.BINDING)
-
-
-def _unreadable(write: Write, reply: Reply) -> OutcomeUnknown:
-    """The error for a 200 with an HTML page: it does not say what happened to the write."""
-    return OutcomeUnknown(f"a reply that cannot be read: {reply.body[:80]!r}", method=write.method, path=write.path)
-
-
-def _refusal(write: Write, reply: Reply) -> ApiError:
-    return error_from_reply(reply.status, reply.body, method=write.method, path=write.path, retry_after=reply.retry_after)
 
 
 def _this_task() -> asyncio.Task[None]:

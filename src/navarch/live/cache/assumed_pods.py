@@ -37,6 +37,8 @@ class AssumedBind(Struct):
     """The request to the other binder may be sent: its turn on the node has come (see `request_turns`)."""
     delegated: bool = False
     """The request to the other binder was sent."""
+    answer: str = ""
+    """What came instead of the API server's yes."""
     refused: bool = False
     """The API server refused it because another scheduler had bound the pod."""
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from navarch.kube.client import Client, decoder_for
-from navarch.kube.errors import Conflict, NotFound
+from navarch.kube.errors import Conflict, NotFound, OutcomeUnknown
 from navarch.kube.resources import LEASES
 from navarch.kube.watch.decoding import decoded
 
@@ -65,6 +65,10 @@ class ApiLeaseLock:
             if not record.holder_identity:
                 spec["holderIdentity"] = ""
             self._seen = await self._put({**self._seen, "spec": spec})
+        shown = (self._seen.get("spec") or {}).get("holderIdentity")
+        if record.holder_identity and shown not in (None, record.holder_identity):
+            # The answer to another request, from a proxy: the lease may not be ours.
+            raise OutcomeUnknown(f"wrote the holder {record.holder_identity}, the answer shows {shown}")
 
     @property
     def annotations(self) -> dict[str, str]:

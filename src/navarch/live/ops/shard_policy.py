@@ -9,7 +9,7 @@ import msgspec
 from navarch.engine.policy import PolicyError
 from navarch.engine.policy.values import Mistake
 from navarch.kube.client import Client
-from navarch.kube.errors import NotFound
+from navarch.kube.errors import NotFound, NotServed
 from navarch.kube.resources import Resource
 
 SHARDS = Resource("kai.scheduler", "v1", "schedulingshards", namespaced=False)
@@ -22,7 +22,7 @@ async def read_shard(client: Client, name: str) -> str:
     """The text of a list with the shard and the Config. Raises PolicyError if there is no such shard."""
     try:
         shard = await client.get(SHARDS, name)
-    except NotFound:
+    except (NotFound, NotServed):
         shards = await _all(client, SHARDS)
         found = ", ".join(sorted(each["metadata"]["name"] for each in shards)) or "none"
         raise PolicyError("--shard", [Mistake(f"found {found}, expected SchedulingShard {name} in the cluster")]) from None

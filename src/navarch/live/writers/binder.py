@@ -1,8 +1,8 @@
 """Bindings: many in flight, each with a known outcome.
 
-A bind is assumed when it is decided, and written when a slot is free. It has one of three outcomes: the API server accepted it; it
-refused it; or the outcome is unknown, because the connection broke with the request in flight. An unknown outcome is asked for
-(`resync`) before anything is repeated, so no pod is bound twice.
+A bind is assumed when it is decided, and written when a slot is free. It ended if the API server accepted it, or said that this very
+pod is not there (`kube.answers`). After every other answer, and without one, it is asked whether the pod is bound (`resync`), and its
+place stays taken until that is known. So no place is given away while a binding stands, and no pod is bound twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from navarch.apis.kai.objects import NUMA_PREDICTED, zone_amounts
 from navarch.apis.kai.podgroups import GPU_GROUP_LABEL
-from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, ServerFault, Unreachable
+from navarch.kube.errors import Conflict, KubeError, NotFound, ServerFault, TransportError
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.core import LiveCore
@@ -103,34 +103,31 @@ class Binder:
         if not isinstance(outcome, KubeError):
             self._core.bind_succeeded(bind)
             return
-        where = f"{bind.namespace}/{bind.name} to {bind.node}"
         if isinstance(outcome, NotFound):
-            # Usually the pod is gone, sometimes its namespace. The watch will show which; until then the pod is pending.
             self._core.bind_failed(bind, str(outcome), self._clock())
-        elif isinstance(outcome, Conflict):
+            return
+        bind.answer = str(outcome)
+        where = f"{bind.namespace}/{bind.name} to {bind.node}"
+        if isinstance(outcome, Conflict):
             log.info("bind of %s: %s", where, outcome)
             bind.refused = not write.maybe_done
             self._ask(bind, 0.0)
-        elif isinstance(outcome, OutcomeUnknown | ServerFault) or write.maybe_done:
-            # An attempt before this refusal may have succeeded.
+        elif isinstance(outcome, TransportError | ServerFault) or write.maybe_done:
             log.warning("bind of %s: outcome unknown: %s", where, outcome)
             self._ask(bind, 1.0)
-        elif isinstance(outcome, Unreachable):
-            self._core.bind_failed(bind, str(outcome), self._clock())
         else:
             fields = {"pod": f"{bind.namespace}/{bind.name}", "node": bind.node, "job": bind.job, "reason": "BindingRefused"}
             log.error("bind of %s was refused: %s", where, outcome, extra=fields)
-            self._core.bind_failed(bind, str(outcome), self._clock())
+            self._ask(bind, 0.0)
 
     def _requested(self, bind: AssumedBind, write: Write, outcome: Outcome) -> None:
         """The outcome of a request to another binder. If it is unknown, the watch shows the request or the resync asks. The resync
         also asks for a request that was written and that the watch never shows."""
         if not isinstance(outcome, KubeError):
             self._core.request_succeeded(bind, self._clock())
-        elif isinstance(outcome, OutcomeUnknown | ServerFault) or write.maybe_done:
-            self._ask(bind, 5.0)
-        else:
-            self._core.bind_failed(bind, str(outcome), self._clock())
+            return
+        bind.answer = str(outcome)
+        self._ask(bind, 5.0 if isinstance(outcome, TransportError | ServerFault) or write.maybe_done else 0.0)
 
     def _ask(self, bind: AssumedBind, delay: float) -> None:
         if self._core.is_assumed(bind):

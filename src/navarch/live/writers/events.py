@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from navarch.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
+from navarch.kube.errors import AlreadyExists, KubeError, NotFound
 from navarch.kube.resources import EVENTS
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
 from navarch.live.writers.outbox import Count, Outbox, uncounted
@@ -99,7 +99,7 @@ class Events:
         self._clock = clock
         self._series: dict[_Key, _Series] = {}
         self._serial = 0
-        self._complained: set[int] = set()
+        self._complained: set[type[KubeError]] = set()
         """Refusals of the API server that were logged: the same one again is not news."""
 
     def emit(
@@ -178,9 +178,9 @@ class Events:
         if not isinstance(outcome, KubeError) or isinstance(outcome, AlreadyExists):
             self._count(type_, key[1])
             return
-        code = outcome.code if isinstance(outcome, ApiError) else 0
-        log.log(logging.DEBUG if code in self._complained else logging.WARNING, "an event was not written: %s", outcome)
-        self._complained.add(code)
+        kind = type(outcome)
+        log.log(logging.DEBUG if kind in self._complained else logging.WARNING, "an event was not written: %s", outcome)
+        self._complained.add(kind)
         known = self._series.get(key)
         if known is not None and known.name == name:
             del self._series[key]

@@ -1,8 +1,8 @@
 """Evictions: the pod is deleted, or the Eviction API is asked, as the policy says (`evictions`), at a bounded rate.
 
 First the pod's status gets the condition DisruptionTarget, which says why the pod goes. Then the pod is deleted with its own grace
-period, or its eviction is asked for. "Preempted" and "Evicted" are said once the API server has accepted that. A pod that is gone
-already counts as evicted.
+period, or its eviction is asked for. "Preempted" and "Evicted" are said once the API server has accepted that. If it
+says that this very pod is gone (`kube.answers`), that counts as an eviction that the watch has yet to show.
 
 The Eviction API answers 429 while a disruption budget allows no disruption. The eviction is then given up at once, and the pod is no
 victim for as long as `timeout` (`REFUSED_EVICTIONS`), so the next cycle chooses otherwise. Every other refusal is asked again until
@@ -189,7 +189,7 @@ class Evictor:
 
     def _marked(self, going: _PendingEviction, outcome: Outcome) -> None:
         if isinstance(outcome, NotFound):
-            self._done(going, "gone")
+            self._gone(going)
             return
         going.marked = not isinstance(outcome, KubeError)
         if going.term != self._term:
@@ -219,7 +219,7 @@ class Evictor:
             self._done(going, "ok")
             self._tell(going.eviction, going.task)
         elif isinstance(outcome, NotFound):
-            self._done(going, "gone")
+            self._gone(going)
         elif going.term != self._term:
             self._in_flight -= 1
             self._give_up(going, "", told=False)
@@ -237,6 +237,11 @@ class Evictor:
                 self._give_up(going, str(outcome))
             else:
                 self._refused[going.eviction.uid] = going, loop.call_later(wait, self._again, going)
+
+    def _gone(self, going: _PendingEviction) -> None:
+        """If the watch goes on showing the pod, its eviction is abandoned as one that was accepted."""
+        self._assumed.accept_eviction(going.eviction.uid)
+        self._done(going, "gone")
 
     def _protect(self, uid: str) -> None:
         row = self._cache.cluster.tasks.rows.of.get(uid)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from navarch.engine.record import JobDecision
 from navarch.kube.client import Client
-from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.errors import KubeError, NotFound, NotServed
 from navarch.kube.resources import Resource
 from navarch.kube.watch.decoding import decoded
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
@@ -346,7 +346,7 @@ class GroupStatuses:
             return
         self._count("PodGroup", "error")
         group.sent = None
-        if isinstance(reply, NotFound):
+        if isinstance(reply, NotFound | NotServed):
             if whole is None:
                 self._doubt(api_version, key)
             return

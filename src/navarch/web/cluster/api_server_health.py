@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from navarch.kube.client import Client
-from navarch.kube.errors import ApiError, KubeError
+from navarch.kube.errors import ApiError, KubeError, ServerFault, Unauthorized
 from navarch.web.recent_viewers import RecentViewers
 
 ASK_SECONDS: Final = 5.0
@@ -44,7 +44,7 @@ class ApiServerHealth:
             self.reason = f"no answer within {ANSWER_SECONDS:g} s"
             return
         except KubeError as error:
-            if not isinstance(error, ApiError) or error.code >= 500 or error.code == 401:
+            if not isinstance(error, ApiError) or isinstance(error, ServerFault | Unauthorized):
                 self.reason = str(error)
                 return
         self.reason, self.last_answer = "", self._clock()

@@ -12,7 +12,18 @@ from tests.worlds.live_parts.cluster_cache import pod, put
 from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.kube.client import Client
-from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, ServerFault, Status, TooManyRequests, Unreachable
+from navarch.kube.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    NotServed,
+    OutcomeUnknown,
+    ServerFault,
+    Status,
+    TooManyRequests,
+    Unreachable,
+)
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.bind_requests import BindRequests
@@ -22,7 +33,7 @@ from navarch.model.spec import JobSpec, ObjectSpec
 from navarch.model.status import TaskStatus
 
 
-def refused(kind: type[Conflict] | type[Forbidden] | type[NotFound], code: int) -> Conflict | Forbidden | NotFound:
+def refused(kind: type[ApiError], code: int) -> ApiError:
     return kind(Status(code=code, reason="", message="no"))
 
 
@@ -34,16 +45,17 @@ def test_yes_leaves_the_pod_assumed_until_the_watch_shows_it() -> None:
     assert (made.assumed.binds, status(made)) == ({}, TaskStatus.BOUND)
 
 
-async def test_no_gives_the_place_back_and_the_pod_waits_before_it_is_tried_again() -> None:
-    for outcome in (refused(Forbidden, 403), refused(NotFound, 404), Unreachable("no connection")):
-        _, made, submitted, ends, bind = scene()
-        submitted.end(outcome)
-        assert (ends.heard, status(made), made.assumed.binds) == (["failed"], TaskStatus.PENDING, {})
-        assert list(made.assumed.postponed) == [bind.uid]
+async def test_a_pod_that_is_not_there_gives_its_place_back_and_waits_before_it_is_tried_again() -> None:
+    _, made, submitted, ends, bind = scene()
+    submitted.end(refused(NotFound, 404))
+    assert (ends.heard, status(made), made.assumed.binds) == (["failed"], TaskStatus.PENDING, {})
+    assert list(made.assumed.postponed) == [bind.uid]
 
 
-def test_a_conflict_and_a_lost_answer_are_asked_for_and_the_place_is_kept_meanwhile() -> None:
-    for outcome, delay in ((refused(Conflict, 409), 0), (OutcomeUnknown("cut"), 1)):
+def test_everything_else_is_asked_for_and_the_place_is_kept_meanwhile() -> None:
+    refusals = refused(Conflict, 409), refused(Forbidden, 403), refused(NotServed, 404), refused(ApiError, 405)
+    unknown = OutcomeUnknown("cut"), Unreachable("no connection"), ServerFault(Status(code=500, reason="", message="store"))
+    for outcome, delay in (*((each, 0) for each in refusals), *((each, 1) for each in unknown)):
         _, made, submitted, ends, _ = scene()
         submitted.end(outcome)
         assert (ends.heard, status(made)) == ([f"ask after {delay}"], TaskStatus.BINDING)
@@ -155,11 +167,11 @@ async def test_a_request_that_was_written_is_looked_for_if_the_watch_never_shows
     assert (ends.heard, bind.written) == (["bound"], True)
 
 
-async def test_a_request_that_is_refused_gives_the_place_back() -> None:
-    for outcome in (refused(Forbidden, 403), refused(Conflict, 409), Unreachable("no connection")):
+async def test_a_request_that_is_refused_is_asked_for() -> None:
+    for outcome, delay in ((refused(Forbidden, 403), 0), (refused(Conflict, 409), 0), (Unreachable("no connection"), 5)):
         made, submitted, ends, _ = delegated()
         submitted.end(outcome)
-        assert (ends.heard, status(made), made.assumed.binds) == (["failed"], TaskStatus.PENDING, {})
+        assert (ends.heard, status(made)) == ([f"ask after {delay}"], TaskStatus.BINDING)
 
 
 async def test_a_request_is_announced_once() -> None:

@@ -131,6 +131,10 @@ async def test_a_request_that_comes_to_nothing_ends_its_turn(how: str) -> None:
     if how == "refused":
         world.submitted.end(Forbidden(Status(code=403, reason="", message="no")))
         world.binder.flush()
+        assert world.asked == [], "the API server is asked first whether the request is there"
+        (bind,) = (each for each in world.cache.assumed.binds.values() if each.name == first)
+        world.core.bind_failed(bind, "no", 0.0)
+        world.binder.flush()
     elif how == "given up":
         world.give_up(world.take())
     else:

@@ -13,7 +13,8 @@ from tests.worlds.live_parts.cluster_cache import pod, put
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.kube.client import Client
-from navarch.kube.errors import KubeError, NotFound, OutcomeUnknown, ServerFault, Status, Unreachable
+from navarch.kube.errors import KubeError, NotFound, NotServed, OutcomeUnknown, ServerFault, Status, Unreachable
+from navarch.kube.resources import PODS, Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.core import LiveCore
@@ -31,8 +32,12 @@ class Server:
         self.asked = 0
         self.answers = asyncio.Event()
         self.failures: list[KubeError] = []
+        self.request: dict[str, Any] = {}
+        """The request to another binder."""
 
-    async def get(self, *_: Any, **__: Any) -> Pod:
+    async def get(self, resource: Resource, *_: Any, **__: Any) -> Pod | dict[str, Any]:
+        if resource != PODS:
+            return self.request
         self.asked += 1
         await self.answers.wait()
         if self.failures:
@@ -134,6 +139,28 @@ async def test_a_server_that_cannot_say_is_asked_again_until_it_can() -> None:
     assert (server.asked, len(resync)) == (0, 1), "not before a second has passed"
     await led(resync, 30.0)
     assert (server.asked, ends.heard, status(made)) == (4, ["failed"], TaskStatus.PENDING)
+
+
+async def test_what_names_no_pod_is_no_answer() -> None:
+    resync, server, made, ends, _ = unknown()
+    server.failures.append(NotServed(Status(code=404, reason="NotFound", message="404 page not found")))
+    server.found = replace(pod("a"), metadata=replace(pod("a").metadata, uid=None))
+    server.answers.set()
+    await led(resync, 10.0)
+    assert (ends.heard, status(made)) == ([], TaskStatus.BINDING)
+    server.found = pod("a", "n1")
+    await led(resync, 10.0)
+    assert (ends.heard, status(made)) == (["bound"], TaskStatus.BINDING)
+
+
+@pytest.mark.parametrize(("there", "end"), [(True, "bound"), (False, "failed")])
+async def test_a_pod_for_another_binder_counts_as_unbound_only_without_its_request(there: bool, end: str) -> None:
+    resync, server, made, ends, bind = unknown()
+    bind.delegated = True
+    server.request = {"metadata": {"ownerReferences": [{"uid": bind.uid if there else "uid-before"}]}}
+    server.answers.set()
+    await led(resync, 10.0)
+    assert (ends.heard, bind.uid in made.assumed.binds) == ([end], there)
 
 
 async def test_a_pod_that_is_deleted_meanwhile_is_dropped() -> None:
