@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-pythons test-slow lint format docs reference screenshots picture site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-pythons test-slow lint format docs reference screenshots picture site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest soak jitter rest explore fuzz lock sbom clean
 
 # `make test PYTHON=python3.12` means that interpreter: .venv is made anew if it has another one.
 VERSION_OF = $(shell $(1) -c 'import sys; print(sys.version)' 2>/dev/null)
@@ -137,6 +137,11 @@ freeze: $(STAMP)
 TESTS ?= tests
 jitter: $(STAMP)
 	$(BIN)/python -m tests.jitter --seed $(SEED) -- $(BIN)/pytest -n 2 --dist loadfile -m "not slow" $(TESTS)
+
+# Random clusters until nothing is evicted any more, for every policy that evicts: make rest CLUSTERS=2000 SEED=0
+CLUSTERS ?= 2000
+rest: $(STAMP)
+	$(BIN)/python -m tests.rest --clusters $(CLUSTERS) --seed $(SEED)
 
 # New random examples for the property tests, again and again until the minutes are over or one fails: make explore MINUTES=60
 explore: $(STAMP)

@@ -11,7 +11,8 @@ from navarch.engine.job import Job
 from navarch.model.status import TaskStatus
 from navarch.plugins.capacity.plugin import Capacity
 from navarch.plugins.drf.share_tree import ShareTree
-from navarch.plugins.proportion import Proportion, divide
+from navarch.plugins.proportion import Proportion
+from navarch.plugins.queues.division import divide
 
 AMOUNT = st.integers(min_value=0, max_value=10**6)
 QUEUE = st.tuples(st.integers(min_value=1, max_value=100), AMOUNT, AMOUNT, AMOUNT, AMOUNT)

@@ -72,8 +72,7 @@ class Allocate(Action):
         self._held_back: dict[int, tuple[Job, list[Reason]]] = {}
         """Jobs that their queue refuses within its share, until what is left over has been offered, and why."""
         self._offers_leftover = session.semantics.leftover_is_offered
-        if session.semantics.promised_jobs_first:
-            self._keep_promises()
+        self._keep_promises()
         self._take_turns(jobs)
         if self._held_back:
             self._offer_leftover(lost)

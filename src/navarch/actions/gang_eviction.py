@@ -1,7 +1,7 @@
 """gangpreempt and gangreclaim: eviction of whole gangs, for whole gangs.
 
-For a starving job, bundles of victims (`victim_bundles`) are added, cheapest first, until the domain could have the resources that
-the whole gang needs. Then the placement of the gang is tried in full. A plan is committed only if the job is ready or pipelined
+For a starving job, bundles of victims (`engine.victims.bundles`) are added, cheapest first, until the domain could have the resources
+that the whole gang needs. Then the placement of the gang is tried in full. A plan is committed only if the job is ready or pipelined
 with it: nothing is evicted for a gang that could not start.
 """
 
@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, is_attainable, takes_part, waiting_tasks
 from navarch.actions.preemptor_eligibility import keeps_to_label
-from navarch.actions.victim_bundles import Bundle, allowed_parts, split
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.gangs.sub_jobs import SubJob, needed_first
@@ -27,6 +26,9 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.order_key import OrderKey
 from navarch.engine.statement import Statement
 from navarch.engine.victims import search
+from navarch.engine.victims.bundles import Bundle, allowed_parts, split
+from navarch.engine.victims.eviction_rule import EvictionRule, Standing
+from navarch.engine.victims.owed import BORROWED
 from navarch.engine.victims.room import GangRoom
 from navarch.engine.victims.search import once_per_job
 from navarch.model.resources import UNLIMITED, BoolArray, IntArray
@@ -44,6 +46,7 @@ class GangEviction(Action):
     def execute(self) -> None:
         session = self.session
         self._failed = FailedAttempts(session)
+        self._rule = EvictionRule(session) if session.semantics.evictions_settle else None
         self._victims: dict[tuple[str, int], list[tuple[Job, list[int]]]] = {}
         self._kept: dict[int, tuple[int, list[int], list[Bundle]]] = {}
         """Row of a job -> how many of its tasks are ready, those that may go, and the bundles of them."""
@@ -81,6 +84,8 @@ class GangEviction(Action):
         if not len(statement):
             self._failed.add(job, pending, known)
             return False
+        if self._rule is not None:
+            self._rule.changed(op.job for op in statement.operations if op.job is not None)
         promised = (op for op in statement.operations if op.kind == TaskStatus.PIPELINED)
         session.promised_to_gangs += [task for operation in promised for task in operation.tasks]
         statement.commit()
@@ -92,13 +97,17 @@ class GangEviction(Action):
         session = self.session
         if self.reclaim and not self._may_reclaim(job, pending):
             return
+        standing = self._rule.of(job, pending) if self._rule is not None else None
+        if self.reclaim and standing is not None and standing.depth == BORROWED:
+            job.refuse(standing.refusal())
+            return
         need = search.total_request(session, pending)
         need[[*session.claimable_dims]] = 0
         for domain in session.evict_domains(job, self.given.integer("maxDomains")):
             if not session.job_starving(job):
                 return
             inside = session.domains.tree.mask(domain)
-            bundles = self._bundles(job, need, inside)
+            bundles = self._bundles(job, need, inside, standing)
             free = (session.nodes.idle + session.nodes.releasing)[:, inside].sum(axis=1)
             chosen: list[int] = []
             exact = session.devices is None and not session.slack.any()
@@ -139,7 +148,7 @@ class GangEviction(Action):
                 return False
         return True
 
-    def _bundles(self, job: Job, need: IntArray, domain: BoolArray) -> list[Bundle]:
+    def _bundles(self, job: Job, need: IntArray, domain: BoolArray, standing: Standing | None) -> list[Bundle]:
         session = self.session
         everywhere = bool(domain.all())
         bundles: list[Bundle] = []
@@ -150,7 +159,11 @@ class GangEviction(Action):
         if not bundles:
             return []
         bundles.sort(key=self._order(job, need))
-        allowed = set(session.unified_evictable(job, [t for b in bundles for t in b.tasks], reclaim=self.reclaim))
+        candidates = [task for bundle in bundles for task in bundle.tasks]
+        if standing is not None:
+            candidates = standing.may_evict(candidates)
+            bundles = allowed_parts(bundles, set(candidates))
+        allowed = set(session.unified_evictable(job, candidates, reclaim=self.reclaim))
         left = allowed_parts(bundles, allowed)
         left.sort(key=self._order(job, need))
         return [b for b in left if not b.whole or self.given.flag("allowWholeBundle")]
@@ -216,9 +229,20 @@ class GangEviction(Action):
         self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], victims: Sequence[int], domain: int, statement: Statement
     ) -> bool:
         """Evict and place on trial. True: the job would be ready, and the statement holds everything."""
+        if not self._try(job, parts, victims, domain, statement):
+            return False
+        if self.session.semantics.victims_are_minimal and (needed := self._needed(job, statement)) != list(victims):
+            # What comes back may take a port, or room below a limit, that the gang needs. So the gang is placed once more.
+            statement.roll_back(0)
+            return self._try(job, parts, needed, domain, statement) or self._try(job, parts, victims, domain, statement)
+        return True
+
+    def _try(
+        self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], victims: Sequence[int], domain: int, statement: Statement
+    ) -> bool:
         session = self.session
-        was_ready = session.job_ready(job)
-        mark = statement.save_point()
+        was_ready, before = session.job_ready(job), session.beyond_shares
+        session.beyond_shares = before or self._rule is not None  # who is owed its place is asked before: limits remain
         for victim in victims:
             statement.evict(victim, for_=job.key, reason=self.name)
         for sub, tasks in parts:
@@ -227,11 +251,10 @@ class GangEviction(Action):
                 break
             if was_ready or session.job_pipelined(job):
                 break
-        if session.job_pipelined(job) and len(statement) > mark + len(victims):
-            if session.semantics.victims_are_minimal:
-                self._give_back(job, statement, mark)
+        session.beyond_shares = before
+        if session.job_pipelined(job) and len(statement) > len(victims):
             return True
-        statement.roll_back(mark)
+        statement.roll_back(0)
         return False
 
     def _place(self, job: Job, sub: SubJob, tasks: list[int], within: BoolArray, statement: Statement) -> bool:
@@ -254,19 +277,25 @@ class GangEviction(Action):
         statement.roll_back(mark)
         return False
 
-    def _give_back(self, job: Job, statement: Statement, mark: int) -> None:
-        """Restore victims that the placement does not need: those on nodes that have enough future idle resources without their
-        eviction."""
+    def _needed(self, job: Job, statement: Statement) -> list[int]:
+        """The victims without those that the placement does not need: on nodes that have enough future idle resources without their
+        eviction, and in queues that have room for them below their limits. Those are taken back."""
         session = self.session
-        for operation in reversed([op for op in statement.operations[mark:] if op.kind == TaskStatus.RELEASING]):
+        for operation in reversed([op for op in statement.operations if op.kind == TaskStatus.RELEASING]):
             node, loser = operation.nodes[0], operation.job
             assert loser is not None
             room = session.nodes.future_idle[:, node]
             room[[*session.claimable_dims]] = UNLIMITED
             safe = loser.ready_count >= loser.min_member or loser.min_member <= 1
             safe = safe and (session.devices is None or session.devices.may_stay(operation.task, operation.tasks[0], node))
-            if safe and bool((room >= operation.task.request).all()):
+            if safe and bool((room >= operation.task.request).all()) and self._has_room_below_limits(job, loser, operation.task):
                 statement.undo(operation)
+        return [op.tasks[0] for op in statement.operations if op.kind == TaskStatus.RELEASING]
+
+    def _has_room_below_limits(self, job: Job, loser: Job, task: TaskClass) -> bool:
+        """Whether the victim may come back beside the gang, as far as limits count both."""
+        apart = loser.queue is not job.queue and loser.queue.parent is None
+        return apart or search.limits_allow(self.session, loser.queue, task)
 
 
 def _priority(loser: tuple[Job, list[int]]) -> int:

@@ -1,20 +1,17 @@
 """preempt: a starving job evicts lower jobs of its own queue, then its better tasks evict its worse tasks.
 
-Each job has one statement. For each of its tasks the nodes are tried by score, best first. On a node the victims that plugins allow
-are evicted in order until the task fits, the queue may take it, and the filters pass. The statement is committed if the job is
-ready or pipelined then; otherwise it is discarded.
+Each unit of a job has one statement (`pod_eviction`). For each of its tasks the nodes are tried by score, best first. On a node the
+victims that plugins allow are evicted in order until the task fits, the queue may take it, and the filters pass.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.pod_eviction import PodEviction
 from navarch.actions.preempt_dry_run import PreemptDryRun
 from navarch.actions.preemptor_eligibility import may_evict_for, names_topology, needs_domain
-from navarch.actions.task_heap import take_next
-from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.statement import Statement
@@ -25,10 +22,11 @@ from navarch.model.status import TaskStatus
 EVICTABLE = (TaskStatus.BOUND, TaskStatus.RUNNING)
 
 
-class Preempt(Action):
+class Preempt(PodEviction):
     """Evicts lower jobs of the same queue for a starving job"""
 
     name = "preempt"
+    orders_live = True
     arguments = (
         PREDICATE_ERROR_CACHE,
         Argument("enableTopologyAwarePreemption", "bool", False, "dry-run many nodes and take the one whose victims cost least"),
@@ -43,8 +41,6 @@ class Preempt(Action):
         jobs: dict[str, JobHeap] = {}
         starving: dict[str, list[Job]] = {}
         self._tasks: dict[int, list[int]] = {}
-        self._failed = FailedAttempts(session)
-        self._bounds: dict[str, IntArray] = {}
         for job in session.jobs_with_pending():
             elsewhere = needs_domain(job) if session.semantics.evictions_mind_domains else names_topology(job)
             if not takes_part(session, job) or elsewhere or not session.job_starving(job):
@@ -58,54 +54,27 @@ class Preempt(Action):
         session.beyond_shares = session.semantics.leftover_is_offered  # a queue beyond its share may still prefer its better jobs
         while (queue := queues.pop()) is not None:
             while (best := jobs[queue.name].pop()) is not None:
-                self._for_job(best)
+                self.for_job(best, self._tasks[best.row])
             for job in starving[queue.name]:
                 self._inside_job(job)
         session.beyond_shares = False
-
-    def _for_job(self, job: Job) -> None:
-        session = self.session
-        wanted = self._tasks[job.row]
-        if self._failed.known_to_fail(job, wanted):
-            return
-        statement = session.statement()
-        tasks, bound, known = list(wanted), self._bound(job), len(job.reasons)
-        moving = session.task_order_moves(job)
-        while tasks and session.job_starving(job):
-            (task,) = take_next(session, tasks, 1, moving=moving)
-            if not self._for_task(job, task, statement, bound, inside=False) and self._hopeless(job, tasks):
-                break
-        if not session.job_pipelined(job):
-            statement.discard()
-        if len(statement):
-            self._commit(statement)
-        else:
-            self._failed.add(job, wanted, known)
-
-    def _commit(self, statement: Statement) -> None:
-        statement.commit()
-        self._failed.clear()
-        self._bounds.clear()
 
     def _bound(self, job: Job) -> IntArray:
         """What evicting other jobs of its queue could free on each node at most. The same for every job without evictable tasks of
         its own."""
         session = self.session
-        if any(job.counts[status] for status in EVICTABLE):
-            mine = session.snapshot.tasks.job == job.row
-            return search.freed_at_most(session, search.candidates_in_queue(session, job.queue, EVICTABLE) & ~mine)
-        found = self._bounds.get(job.queue.name)
+        has_evictable = any(job.counts[status] for status in EVICTABLE)
+        key = (job.queue.name, job.key if has_evictable else "")
+        found = self.bounds.get(key)
         if found is None:
-            found = search.freed_at_most(session, search.candidates_in_queue(session, job.queue, EVICTABLE))
-            self._bounds[job.queue.name] = found
+            candidates = search.candidates_in_queue(session, job.queue, EVICTABLE)
+            if has_evictable:
+                candidates &= session.snapshot.tasks.job != job.row
+            found = self.bounds[key] = search.freed_at_most(session, candidates)
         return found
 
-    def _hopeless(self, job: Job, tasks: list[int]) -> bool:
-        """Whether too few tasks are left to reach the minimum. Equal tasks would fail equally, one by one."""
-        return (
-            not self.session.semantics.victims_first_tier_decides
-            and job.ready_count + job.counts[TaskStatus.PIPELINED] + job.best_effort_pending + len(tasks) < job.min_member
-        )
+    def for_task(self, job: Job, row: int, statement: Statement) -> bool:
+        return self._for_task(job, row, statement, self._bound(job), inside=False)
 
     def _inside_job(self, job: Job) -> None:
         """Single tasks in statements of their own; victims are worse tasks of the same job."""
@@ -120,10 +89,11 @@ class Preempt(Action):
                 mine = session.snapshot.tasks.job == job.row
                 bound = search.freed_at_most(session, search.candidates_in_queue(session, job.queue, EVICTABLE) & mine)
             statement = session.statement()
+            self.take_standing(job, [task])
             if not self._for_task(job, task, statement, bound, inside=True):
                 statement.discard()
                 return
-            self._commit(statement)
+            self.commit(statement)
 
     def _for_task(self, job: Job, row: int, statement: Statement, bound: IntArray, *, inside: bool) -> bool:
         session = self.session
@@ -189,4 +159,4 @@ class Preempt(Action):
             if session.status[task] in EVICTABLE and session.task(task).preemptable:
                 if not only_empty or empty[session.shape[task]]:
                     out.append(task)
-        return search.as_offered(session, out, job.queue)
+        return self.may_evict(search.as_offered(session, out, job.queue))

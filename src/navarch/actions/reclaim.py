@@ -1,7 +1,7 @@
 """reclaim: a queue below its share takes back what other queues borrowed.
 
-Each job has one statement: for each task the first node in order where plugins offer enough tasks of other queues. A queue that has
-its share (overused), or may not grow by this task (preemptive), does not reclaim.
+Each unit of a job has one statement (`pod_eviction`): for each task the first node in order where plugins offer enough tasks of other
+queues. A queue that has its share (overused), or may not grow by a task (preemptive), does not reclaim.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from functools import partial
 
 import numpy as np
 
-from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, LateQueueHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.pod_eviction import PodEviction
 from navarch.actions.preemptor_eligibility import keeps_to_label, needs_domain
-from navarch.engine.action import Action
 from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
 from navarch.engine.queue import Queue
+from navarch.engine.reasons import Reason
 from navarch.engine.statement import Statement
 from navarch.engine.victims import search
+from navarch.engine.victims.owed import BORROWED
+from navarch.engine.victims.search import limits_allow
 from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
 
 
-class Reclaim(Action):
+class Reclaim(PodEviction):
     """Evicts what other queues borrowed for a starving job"""
 
     name = "reclaim"
@@ -31,8 +34,6 @@ class Reclaim(Action):
 
     def execute(self) -> None:
         session = self.session
-        self._failed = FailedAttempts(session)
-        self._bounds: dict[str, IntArray] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
             elsewhere = needs_domain(job) if session.semantics.evictions_mind_domains else keeps_to_label(job)
@@ -61,48 +62,32 @@ class Reclaim(Action):
 
     def _for_queue(self, queue: Queue, jobs: JobHeap, after_each: Callable[[], None] = lambda: None) -> None:
         """`after_each` is called after each of its jobs but the last."""
-        reason = self.session.overused(queue)
+        session = self.session
+        reason = session.overused(queue)
         while (best := jobs.pop()) is not None:
             if reason is not None:
                 best.refuse(reason)
                 continue
-            self._for_job(best)
+            self.for_job(best, session.sorted_tasks(waiting_tasks(session, best, best_effort=None), reverse=True))
             if len(jobs):
                 after_each()
-
-    def _for_job(self, job: Job) -> None:
-        session = self.session
-        wanted = session.sorted_tasks(waiting_tasks(session, job, best_effort=None), reverse=True)
-        if self._failed.known_to_fail(job, wanted):
-            return
-        statement = session.statement()
-        tasks, bound, known = list(wanted), self._bound(job), len(job.reasons)
-        while tasks and session.job_starving(job):
-            self._for_task(job, tasks.pop(), statement, bound)
-        if not session.job_pipelined(job):
-            statement.discard()
-        if len(statement):
-            statement.commit()
-            self._failed.clear()
-            self._bounds.clear()
-        else:
-            self._failed.add(job, wanted, known)
 
     def _bound(self, job: Job) -> IntArray:
         """What evicting tasks of other queues could free on each node at most."""
         session = self.session
-        found = self._bounds.get(job.queue.name)
+        key = (job.queue.name, "")
+        found = self.bounds.get(key)
         if found is None:
             mask = search.candidates_elsewhere(session, job.queue, (TaskStatus.RUNNING,))
-            found = self._bounds[job.queue.name] = search.freed_at_most(session, mask)
+            found = self.bounds[key] = search.freed_at_most(session, mask)
         return found
 
-    def _for_task(self, job: Job, row: int, statement: Statement, bound: IntArray) -> bool:
-        session = self.session
+    def for_task(self, job: Job, row: int, statement: Statement) -> bool:
+        session, bound = self.session, self._bound(job)
         task = session.class_of(row)
         if session.task(row).preemption_policy == "Never":
             return False
-        reason = session.preemptive(job.queue, task) or session.pre_predicate(task)
+        reason = self._refusal(job, task, statement) or session.pre_predicate(task)
         if reason is not None:
             job.refuse(reason)
             return False
@@ -111,6 +96,14 @@ class Reclaim(Action):
         if session.shard is not None:
             nodes = np.concatenate([nodes[session.shard[nodes]], nodes[~session.shard[nodes]]])
         return any(self._on_node(job, row, node, statement) for node in nodes.tolist())
+
+    def _refusal(self, job: Job, task: TaskClass, statement: Statement) -> Reason | None:
+        """A unit that is owed as a whole is asked about with its first task; after that, limits alone hold it."""
+        if self.standing is None:
+            return self.session.preemptive(job.queue, task)
+        if self.standing.depth == BORROWED:
+            return self.standing.refusal()
+        return None if len(statement) else self.session.preemptive(job.queue, task)
 
     def _on_node(self, job: Job, row: int, node: int, statement: Statement) -> bool:
         session = self.session
@@ -125,7 +118,8 @@ class Reclaim(Action):
         view, check = session.view(task), session.semantics.victims_are_minimal
 
         def enough() -> bool:
-            return search.fits(session, task, node) and (not check or view.passes(node))
+            within = self.standing is None or limits_allow(session, job.queue, task)
+            return within and search.fits(session, task, node) and (not check or view.passes(node))
 
         mark = statement.save_point()
         gone = search.evict_until(statement, search.victim_order(session, offered, job.queue), enough, for_=job.key, reason="reclaim")
@@ -146,4 +140,4 @@ class Reclaim(Action):
             if other is not None and other.queue is not job.queue and other.queue.spec.reclaimable:
                 if session.status[task] == TaskStatus.RUNNING and session.task(task).preemptable:
                     out.append(task)
-        return search.as_offered(session, out, job.queue)
+        return self.may_evict(search.as_offered(session, out, job.queue))

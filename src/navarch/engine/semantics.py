@@ -159,9 +159,6 @@ class Semantics:
         "allocate tries tasks that gang eviction has promised a node once more: one that is given that node again loses it, one that "
         "is given another node leaves it taken, one that is given none has that as its reason",
     )
-    promised_jobs_first: bool = switch(
-        True, "a job for which others were evicted waits for its turn like any other, so that another job may take the room"
-    )
     stale_promise_blocks: bool = switch(
         False, "a pod that was promised a node evicts no pod while that node lacks only resources, or is gone"
     )
@@ -200,6 +197,9 @@ class Semantics:
         True,
         "nodes of a domain of a topology that cannot be used count in what the domain has free, and free parts of shared GPUs do not "
         "count in how full it is",
+    )
+    evictions_settle: bool = switch(
+        True, "who may be evicted for whom follows from the answers of plugins alone, so evictions can go round in a circle"
     )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
     cut_search_ends_action: bool = switch(

@@ -24,8 +24,10 @@ from navarch.engine.points.protocols import Change, EachChange, Vote
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
-from navarch.model.resources import UNLIMITED, BoolArray, FloatArray, IntArray
-from navarch.plugins.queues.amounts import CLOSE, Amounts, fits, is_empty, largest_part
+from navarch.engine.victims.owed import QueueShares
+from navarch.model.resources import UNLIMITED, FloatArray, IntArray
+from navarch.plugins.queues.amounts import CLOSE, Amounts, fits, largest_part
+from navarch.plugins.queues.division import divide
 from navarch.plugins.queues.ledger import FREED, SHARE, QueueLedger, closed, hard_limits, real_capabilities
 from navarch.plugins.queues.unread_bounds import unread_shares, unread_tree
 
@@ -159,6 +161,10 @@ class Proportion(Plugin):
                 out.append(candidate)
         return out
 
+    def queues_owed(self) -> QueueShares:
+        lines = [(queue.number,) if self.ledger.has_jobs[queue.number] else () for queue in self.queues]
+        return QueueShares(self.may_hold, lines)
+
     # admission
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
@@ -188,31 +194,6 @@ class Proportion(Plugin):
         number = change.jobs[0].queue.number
         (self.ledger.deallocate if change.undone else self.ledger.allocate)((number,), change)
         self._share[number] = None
-
-
-def divide(total: IntArray, weight: FloatArray, limit: FloatArray, request: FloatArray, guarantee: FloatArray) -> FloatArray:
-    """What each queue deserves: arrays of (queues, resources), `limit` infinite where nothing limits.
-
-    >>> asked, none = np.array([[2.0, 0, 0], [20.0, 0, 0]]), np.zeros((2, 3))
-    >>> divide(np.array([12, 0, 0]), np.ones(2), np.full((2, 3), np.inf), asked, none)[:, 0].tolist()
-    [2.0, 10.0]
-    """
-    deserved = np.zeros_like(request)
-    unmet: BoolArray = np.ones(len(weight), dtype=bool)
-    left: FloatArray = total.astype(np.float64)
-    while (whole := weight[unmet].sum()) > 0:
-        before = deserved[unmet]
-        after = before + left * (weight[unmet] / whole)[:, None]
-        after = np.maximum(np.minimum(np.minimum(after, limit[unmet]), request[unmet]), guarantee[unmet])
-        deserved[unmet] = after
-        moved = after - before
-        met = (request[unmet] - after < CLOSE).all(axis=1) | (moved == 0).all(axis=1)
-        unmet[np.flatnonzero(unmet)[met]] = False
-        rest = np.maximum(left + np.maximum(-moved, 0).sum(axis=0) - np.maximum(moved, 0).sum(axis=0), 0)
-        if is_empty(rest) or (rest == left).all():
-            break
-        left = rest
-    return deserved
 
 
 def _without_noise(amounts: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
+from tests.worlds.owing import Owing
 from tests.worlds.small_cluster import add_job, decided, job_in, open_session, shape, waits, with_nodes
 
 from navarch.actions.eviction_failures import FailedAttempts
@@ -98,7 +99,7 @@ def test_a_long_backlog_of_equal_jobs_is_tried_once(action: str) -> None:
         add_job(cluster, f"run-{node}", [shape(cpu=1)], node=node, queue=queue)
     for number in range(30):
         add_job(cluster, f"wait{number}", [shape(cpu=1)], priority=9)
-    record = decided(cluster, Refuses, actions=("allocate", action))
+    record = decided(cluster, Refuses, Owing, actions=("allocate", action))
     assert not record.evictions
     assert 1 <= Refuses.asked <= 4
     assert waits(record, "wait0")

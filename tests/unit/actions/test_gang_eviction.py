@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.worlds.owing import Owing
 from tests.worlds.small_cluster import add_job, apply, binds, decided, evicted, promises, shape, task, waits, with_nodes
 
 from navarch.engine.job import Job
@@ -107,10 +108,11 @@ Gang0: type[Plugin] = type("Gang0", (Gang,), {"name": "gang0", "job_starving": N
 Priority0: type[Plugin] = type("Priority0", (Priority,), {"name": "priority0", "job_starving": None})
 
 
-class Broker(Plugin):
-    """Queue `theirs` may lose anything but pods with "firm" in their name; `rich` has its due, `humble` may not grow."""
+class Broker(Owing):
+    """Queue `theirs` is owed nothing and may lose all but pods named "firm"; `rich` has its due, `humble` may not grow."""
 
     name = "broker"
+    owed = ("mine", "rich", "humble")
 
     def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int] | None:
         return [t for t in candidates if "firm" not in self.session.task(t).uid]

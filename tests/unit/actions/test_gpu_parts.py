@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.worlds.owing import Owing
 from tests.worlds.small_cluster import binds, decided, evicted, promises, task, with_nodes
 
 import navarch
@@ -96,7 +97,7 @@ def urgent(cluster: Cluster, *shapes: Shape) -> None:
 
 
 def after(cluster: Cluster, action: str, **options: Any) -> CycleRecord:
-    return decided(cluster, Priority, Gang, actions=("allocate", action), **options)
+    return decided(cluster, Priority, Gang, Owing, actions=("allocate", action), **options)
 
 
 @pytest.mark.parametrize("action", ["preempt", "gangpreempt"])

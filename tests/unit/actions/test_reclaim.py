@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
+from tests.worlds.owing import Owing
 from tests.worlds.small_cluster import add_job, apply, binds, decided, evicted, promises, shape, waits, with_nodes
 
 from navarch.engine.figures import Figures
@@ -23,10 +24,11 @@ from navarch.plugins.predicates.plugin import Predicates
 from navarch.plugins.priority import Priority
 
 
-class Lender(Plugin):
-    """Tasks of queue `b` may be reclaimed down to two of them; queue `rich` is overused, `humble` may not reclaim."""
+class Lender(Owing):
+    """Queue `b` is owed nothing: its tasks may be reclaimed down to two. `rich` is overused, `humble` may not reclaim."""
 
     name = "lender"
+    owed = ("a", "rich", "humble")
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int] | None:
         session = self.session

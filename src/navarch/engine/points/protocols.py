@@ -25,6 +25,7 @@ from navarch.engine.points.order_key import OrderKey
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
+from navarch.engine.victims.owed import QueueShares
 from navarch.model.resources import BoolArray, IntArray
 
 
@@ -335,6 +336,15 @@ class PreemptionReview(Protocol):
 
 
 @runtime_checkable
+class QueuesOwed(Protocol):
+    """What each queue is owed of the cluster, and which queues stand above it: who may evict whom in strict mode follows from it
+    (`engine/victims/eviction_rule.py`). It must not depend on what queues hold. The first plugin that has it answers; without one,
+    queues are owed nothing, and no job evicts another of another queue."""
+
+    def queues_owed(self) -> QueueShares: ...
+
+
+@runtime_checkable
 class QueueReport(Protocol):
     """A queue's deserved, allocated and requested amounts as this plugin counts them, for the record of the cycle. Called for every
     queue after the plugins closed. The first plugin that implements it answers; without one, the engine reports its own sums."""
@@ -375,6 +385,7 @@ POINTS: dict[str, type] = {
     "events": AllocateEvents,
     "feasible_nodes": FeasibleNodes,
     "preemption_review": PreemptionReview,
+    "queues_owed": QueuesOwed,
     "queue_figures": QueueReport,
     **GANG_POINTS,
 }

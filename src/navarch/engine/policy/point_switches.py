@@ -54,6 +54,7 @@ POINTS: tuple[Point, ...] = (
     Point("victim_tasks", "united inside a tier; the first tier that names any decides", "enabledVictim"),
     Point("hierarchy", "queues form a tree", "enableHierarchy", False),
     Point("events", "all are told of each placement and eviction"),
+    Point("queues_owed", "the first plugin that has it answers"),
     Point("queue_figures", "the first plugin that has it answers"),
 )
 BY_NAME: Mapping[str, Point] = {p.name: p for p in POINTS}

@@ -98,6 +98,14 @@ def fits(session: Session, task: TaskClass, row: int, freed: IntArray | None = N
     return freed is not None or view.devices is None or view.devices.fits_on(task, row)
 
 
+def limits_allow(session: Session, queue: Queue, task: TaskClass) -> bool:
+    """Whether the queue may hold one such task more, held to hard limits alone."""
+    before, session.beyond_shares = session.beyond_shares, True
+    room, _ = session.allocatable(queue, task, 1)
+    session.beyond_shares = before
+    return room > 0
+
+
 def total_request(session: Session, tasks: Sequence[int]) -> IntArray:
     total: IntArray = session.snapshot.shape_request[:, session.shape[list(tasks)]].sum(axis=1)
     return total

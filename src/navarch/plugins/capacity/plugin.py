@@ -22,6 +22,7 @@ from navarch.engine.points.protocols import Change, QueueOrder, VictimQueueOrder
 from navarch.engine.queue import ROOT, Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import QueueFigures
+from navarch.engine.victims.owed import QueueShares
 from navarch.engine.victims.search import victim_order
 from navarch.model.resources import CPU, MEMORY, PODS, BoolArray
 from navarch.model.spec import QueueSpec
@@ -30,6 +31,7 @@ from navarch.plugins.capacity.device_quota import DeviceQuota
 from navarch.plugins.capacity.reclaim import ReclaimAttempt
 from navarch.plugins.queues.amounts import CLOSE, largest_part
 from navarch.plugins.queues.ledger import FREED, QueueLedger, closed, real_capabilities
+from navarch.plugins.queues.owed_shares import Claims, owed_down
 from navarch.plugins.queues.unread_bounds import unread_shares, unread_tree
 
 
@@ -232,6 +234,24 @@ class Capacity(Plugin):
             if other is not None and attempt.try_take(other.queue.number, self.session.class_of(candidate)):
                 out.append(candidate)
         return out
+
+    def queues_owed(self) -> QueueShares:
+        """What each deserves as far as it asks for it, then its part of what others leave. Queues that are not fit for use are owed
+        nothing, as are the others then if such a queue stops them all."""
+        count = len(self.queues)
+        root = next((queue.number for queue in self.queues if queue.name == ROOT), -1) if self.hierarchy else -1
+        fit = [] if self.refuses_all is not None else [n for n in range(count) if n != root and n not in self.tree.broken]
+        claims = Claims(
+            weight=np.array([float(max(queue.spec.weight, 1)) for queue in self.queues]),
+            limit=self.due.limit,
+            request=self.ledger.attainable_request(),
+            entitled=np.array([amounts.values for amounts in self.due.deserved], dtype=np.int64),
+        )
+        lines: list[tuple[int, ...]] = [()] * count
+        for number in fit:
+            lines[number] = (*(each for each in self.tree.ancestors[number] if each != root), number)
+        top, below = [n for n in fit if len(lines[n]) == 1], {n: self.tree.children[n] for n in fit}
+        return QueueShares(owed_down(self.session.total, top, below, claims), lines)
 
     # admission
 

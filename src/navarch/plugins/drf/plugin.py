@@ -14,8 +14,9 @@ import numpy as np
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.order_key import OrderKey
-from navarch.engine.points.protocols import Change, EachChange, QueueOrder, Reclaimable
+from navarch.engine.points.protocols import Change, EachChange, QueueOrder, QueuesOwed, Reclaimable
 from navarch.engine.queue import Queue
+from navarch.engine.victims.owed import QueueShares
 from navarch.model.resources import PODS, IntArray
 from navarch.plugins.drf.share_tree import ShareTree
 from navarch.plugins.queues.amounts import CLOSE, largest_part
@@ -53,7 +54,7 @@ class Drf(Plugin):
         if self.option.is_enabled("hierarchy"):
             self.tree = ShareTree(session, queue_of_job(session))
         else:
-            session.stop_asking(self, QueueOrder, Reclaimable)
+            session.stop_asking(self, QueueOrder, Reclaimable, QueuesOwed)
 
     def held(self, job: Job) -> IntArray:
         """What the job has and is promised."""
@@ -123,6 +124,10 @@ class Drf(Plugin):
             tree.shift(other.queue, other.row, freed)
         tree.shift(job.queue, job.row, -request)
         return out
+
+    def queues_owed(self) -> QueueShares:
+        assert self.tree is not None
+        return self.tree.owed()
 
     def on_allocate(self, change: Change) -> None:
         self._move(change.job, change.total)

@@ -18,10 +18,12 @@ from msgspec import Struct, field
 from navarch.engine.figures import Rows
 from navarch.engine.queue import MOST_LEVELS, ROOT, Queue
 from navarch.engine.session import Session
-from navarch.model.resources import BoolArray, FloatArray, IntArray
+from navarch.engine.victims.owed import QueueShares
+from navarch.model.resources import UNLIMITED, BoolArray, FloatArray, IntArray
 from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.model.tables.columns import sums_by_group
 from navarch.plugins.queues.amounts import CLOSE
+from navarch.plugins.queues.owed_shares import Claims, owed_down
 
 PATH = "volcano.sh/hierarchy"
 WEIGHTS = "volcano.sh/hierarchy-weights"
@@ -96,6 +98,42 @@ class ShareTree:
                     return 0.0
                 a, b = mine, yours
         return 0.0
+
+    def owed(self) -> QueueShares:
+        """The cluster divided by weight and demand level by level. Inner nodes of the tree are numbered after the queues."""
+        numbers = {id(branch): number for number, branch in self._branch.items()}
+        branches = {numbers[id(branch)]: branch for branch in self._branch.values()}
+        below: dict[int, list[int]] = {}
+        parents: dict[int, int] = {}
+        free = max(self.path, default=-1) + 1
+        waiting = [self.root]
+        while waiting:
+            branch = waiting.pop()
+            for child in branch.children.values():
+                number = numbers.setdefault(id(child), free)
+                if number == free:
+                    free += 1
+                branches[number] = child
+                if branch is not self.root:
+                    parents[number] = numbers[id(branch)]
+                    below.setdefault(numbers[id(branch)], []).append(number)
+                waiting.append(child)
+        request = np.zeros((free, len(self.total)), dtype=np.int64)
+        weight = np.ones(free)
+        lines: list[tuple[int, ...]] = [()] * free
+        for number, branch in branches.items():
+            weight[number] = branch.weight
+            line = [number]
+            while line[0] in parents:
+                line.insert(0, parents[line[0]])
+            lines[number] = tuple(line)
+            request[line] += self.request[:, branch.jobs].sum(axis=1)
+        for number, branch in self._branch.items():  # several queues may name one path
+            lines[number] = lines[numbers[id(branch)]]
+        unlimited = np.full_like(request, UNLIMITED)
+        claims = Claims(weight=weight, limit=unlimited, request=request, entitled=np.zeros_like(request))
+        top = sorted(number for number in branches if number not in parents)
+        return QueueShares(owed_down(self.total, top, below, claims), lines)
 
     def _demanding(self) -> BoolArray:
         """Resources that are not used up in the cluster."""

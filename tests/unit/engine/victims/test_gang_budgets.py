@@ -53,8 +53,8 @@ def test_a_budget_that_one_gang_cannot_use_is_left_for_others() -> None:
 
 @pytest.mark.parametrize(("allowed", "expected"), [(2, 2), (1, 0)])
 def test_gang_reclaim_minds_budgets(allowed: int, expected: int) -> None:
-    budgets = [budget("own", {"app": "own"}, 0), budget("borrows", {"app": "borrows"}, allowed)]
-    assert len(gone(*gang("own", 2, 2), *gang("borrows", 2, 2), *budgets, *gang("wants", 2, 2, runs=False))) == expected
+    budgets = [budget("own", {"app": "a-own"}, 0), budget("borrows", {"app": "borrows"}, allowed)]
+    assert len(gone(*gang("a-own", 2, 2), *gang("borrows", 2, 2), *budgets, *gang("wants", 2, 2, runs=False))) == expected
 
 
 def test_a_gang_that_has_just_started_cools_down() -> None:

@@ -7,9 +7,9 @@ import math
 import pytest
 from tests.worlds.small_cluster import add_job, job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.actions.victim_bundles import Bundle, allowed_parts, split
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.engine.session import Session
+from navarch.engine.victims.bundles import Bundle, allowed_parts, split
 from navarch.engine.victims.search import total_request
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, SubGroupSpec, TaskSpec
