@@ -65,14 +65,15 @@ async def test_pods_without_a_group_or_a_queue_are_told_so_and_start_when_it_com
         lost = f'the queue "{nowhere}" does not exist'
         await world.group("lost", 1, queue=nowhere)
         await asyncio.gather(world.pod("lost-0", group="lost"), world.pod("early-0", group="early"))
-        for name, said in (("lost-0", lost), ("early-0", f'the PodGroup "{world.namespace}/early"')):
+        early = f'the PodGroup "{world.namespace}/early"'
+        for name, code, said in (("lost-0", "QueueNotFound", lost), ("early-0", "PodGroupNotFound", early)):
             # A pod may be seen before its group, and is told so first.
             pod = await world.eventually(
                 lambda: world.get_pod(name),  # noqa: B023
                 lambda found: conditions(found).get("PodScheduled", {}).get("message", "").startswith(said),  # noqa: B023
             )
             told = conditions(pod)["PodScheduled"]
-            assert (told["status"], told["reason"]) == ("False", "Unschedulable")
+            assert (told["status"], told["reason"]) == ("False", code)
             await world.eventually(
                 lambda: world.events(name),  # noqa: B023
                 lambda events: any(reason == "FailedScheduling" and note.startswith(said) for _, reason, note in events),  # noqa: B023

@@ -94,7 +94,7 @@ class DomainSearch:
         unknown = session.domains.unknown_tier(job)
         if unknown:
             text = f'no HyperNode has the tier name "{unknown}"'
-            job.refuse(Reason("NoHyperNode", text, undone_by=(Event.NODE_CHANGED, Event.JOB_CHANGED)))
+            job.refuse(Reason("TopologyLevelNotFound", text, undone_by=(Event.NODE_CHANGED, Event.JOB_CHANGED)))
             return None
         found = self._search(job, work)
         if found is None:

@@ -12,15 +12,17 @@ A job's phase is a function of its tasks' statuses and of whether this cycle set
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from navarch.engine.gangs.job_times import JobTimes
+from navarch.engine.hard_limits import beyond_limits
 from navarch.engine.job import Job
 from navarch.engine.never_starts import never_starts
 from navarch.engine.placement.shards import NO_NODE_IN_SHARD
+from navarch.engine.pod_conditions import UNSCHEDULABLE, WaitingPods, pod_reason
 from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import NEVER, Event, Reason, comes_first, dominant, with_next_step
@@ -47,7 +49,9 @@ def close(session: Session, *, report_queues: bool = True, report_pods: bool = T
     session.record.warnings += set_aside(session.snapshot)
     session.record.warnings += session.shard_problems
     _forget_undone(session)
-    session.record.jobs = [_decision(session, job, report_pods=report_pods) for job in session.jobs_to_conclude()]
+    jobs = session.jobs_to_conclude()
+    beyond = beyond_limits(session, jobs) if report_pods else {}
+    session.record.jobs = [_decision(session, job, beyond, report_pods=report_pods) for job in jobs]
     if report_queues:
         session.record.queues = queue_figures(session)
 
@@ -81,7 +85,8 @@ def phase_for(
     return "Inqueue" if before == "Inqueue" else "Pending"
 
 
-def _decision(session: Session, job: Job, *, report_pods: bool) -> JobDecision:
+def _decision(session: Session, job: Job, beyond: Mapping[int, Reason], *, report_pods: bool) -> JobDecision:
+    """`beyond`: tasks that hard limits keep waiting (`hard_limits`)."""
     phase = phase_of(session, job)
     conditions = tuple(job.conditions.values())
     counts = {STATUS_NAMES[i]: n for i, n in enumerate(job.counts) if n}
@@ -98,7 +103,7 @@ def _decision(session: Session, job: Job, *, report_pods: bool) -> JobDecision:
         pods=counts,
         conditions=conditions,
         reasons=reasons,
-        refusals=tuple(_refusals(session, job, reasons, report_pods=report_pods)),
+        refusals=tuple(_refusals(session, job, reasons, beyond, report_pods=report_pods)),
         shadow=job.spec.shadow,
         dialect=job.spec.dialect,
         changed=changed,
@@ -151,7 +156,9 @@ def _gates(session: Session, job: Job) -> list[Reason]:
     ]
 
 
-def _refusals(session: Session, job: Job, reasons: Sequence[Reason], *, report_pods: bool) -> list[TaskRefusal]:
+def _refusals(
+    session: Session, job: Job, reasons: Sequence[Reason], beyond: Mapping[int, Reason], *, report_pods: bool
+) -> list[TaskRefusal]:
     """One for each waiting task; without `report_pods` for those that have a promise to lose. It costs about a microsecond each,
     because a long backlog has a hundred thousand of them."""
     if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
@@ -162,8 +169,9 @@ def _refusals(session: Session, job: Job, reasons: Sequence[Reason], *, report_p
         waiting = [task for task in waiting if nominated[task]]
     rows = _by_name(session, waiting)
     tells_all = session.semantics.refusals_tell_all
-    first = dominant(reasons) if session.semantics.next_step_is_told else None
-    never = first.message if first is not None and first.code == NEVER else ""
+    waits = WaitingPods(session, job)
+    first = (waits.lasting or dominant(reasons)) if session.semantics.next_step_is_told else None
+    never = first.message if first is not None and first.code == NEVER and waits.of_job == UNSCHEDULABLE else ""
     otherwise = alone = ""
     """For tasks without a refusal of their own. Made for the first such task; single pods of a backlog need none."""
     texts: dict[int, str] = {}
@@ -171,33 +179,35 @@ def _refusals(session: Session, job: Job, reasons: Sequence[Reason], *, report_p
     out: list[TaskRefusal] = []
     for task, status in zip(rows, session.status[rows].tolist()):
         spec, errors = session.task(task), job.fit_errors.get(task)
-        reason = "Unschedulable"
+        reason, had_room = waits.reason(task), False
         if spec.gates:
-            reason, message = "SchedulingGated", f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
+            message = f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
         elif status == PIPELINED and tells_all:
             node = session.nodes.names[session.node[task]]
-            reason, message = "Schedulable", f"node {node} is promised to it: it starts there when pods that are leaving are gone"
+            had_room, message = True, f"node {node} is promised to it: it starts there when pods that are leaving are gone"
         elif status != PENDING or (job.last_undone and job.last_undone.get(task) == S.ALLOCATED):
             alone = alone or with_next_step(never or _words(session, job, "the task could run, but its gang is not ready", ""), first)
-            reason, message = "Schedulable", alone
+            had_room, message = True, alone
         elif errors is not None:
             if id(errors) not in texts:
-                texts[id(errors)] = with_next_step(never or errors.text(session.semantics), first)
+                texts[id(errors)] = with_next_step((never if reason == UNSCHEDULABLE else "") or errors.text(session.semantics), first)
             message = texts[id(errors)]
         else:
             if not otherwise:
-                waits = "" if job.reasons else _words(session, job, "its gang is not ready", "the job is not ready")
-                otherwise = with_next_step(never or waits or _told_first(session, job), first)
+                gang = "" if job.reasons else _words(session, job, "its gang is not ready", "the job is not ready")
+                otherwise = with_next_step(never or gang or _told_first(session, job), first)
             message = otherwise
-        out.append(TaskRefusal(spec.key, spec.uid, reason, message))
+        if reason == UNSCHEDULABLE and (limited := beyond.get(task)) is not None:
+            reason, message = pod_reason(limited.code), with_next_step(limited.message, limited if first is not None else None)
+        out.append(TaskRefusal(spec.key, spec.uid, reason, message, had_room))
     return out
 
 
 def _words(session: Session, job: Job, before: str, without: str) -> str:
     """`before`, followed by the reason why the gang waits: the first reason of the job, else that of the first task without a node.
-    `without` is used where the policy's compat does not give that reason."""
-    if not session.semantics.refusals_tell_all:
-        return without or before
+    `without`: what is said instead where the policy's compat does not give that reason; empty: it does."""
+    if without and not session.semantics.refusals_tell_all:
+        return without
     if job.reasons:
         return f"{before}: {_told_first(session, job)}"
     for task in session.sorted_tasks([task for task in job.fit_errors if session.status[task] == PENDING]):

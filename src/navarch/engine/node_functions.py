@@ -84,9 +84,15 @@ class Rejection(Struct, frozen=True):
     unresolvable: bool = True
     error: bool = False
     undone_by: tuple[Event, ...] = ()
+    reason: str = "Unschedulable"
+    """The code of the refusal: another one where no new node would take the task either."""
+
+    @property
+    def code(self) -> str:
+        return "SchedulerError" if self.error else self.reason
 
     def as_reason(self, undone_by: tuple[Event, ...]) -> Reason:
-        return Reason("SchedulerError" if self.error else "Unschedulable", self.message, undone_by=self.undone_by or undone_by)
+        return Reason(self.code, self.message, undone_by=self.undone_by or undone_by)
 
 
 class NodeFilter(ABC):

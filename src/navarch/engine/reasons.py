@@ -48,6 +48,12 @@ class Reason(Struct, frozen=True):
     undone_by: tuple[Event, ...] = ()
     """The live scheduler tries the job again when one of these happens, and by its back-off (ten seconds at most, for gangs longer)
     in any case."""
+    cause: str = ""
+    """The code of what stands behind this reason, where its own code does not say it."""
+
+    @property
+    def origin(self) -> str:
+        return self.cause or self.code
 
 
 _RANKS: Mapping[str, int] = {
@@ -141,6 +147,9 @@ _NEXT_STEPS: Mapping[str, str] = {
     "NoHyperNode": "relax its network topology, or wait until a domain has room",
 }
 """Code -> what helps, for users. The other codes are told by the events that undo them."""
+
+RANKED_OR_HELPED: frozenset[str] = frozenset((*_RANKS, *_NEXT_STEPS))
+"""Every code that these tables name."""
 
 
 def comes_first(reasons: Sequence[Reason], never: Reason) -> tuple[Reason, ...]:

@@ -85,7 +85,10 @@ class TaskRefusal(msgspec.Struct, frozen=True):
     pod: str
     uid: str
     reason: str
+    """What autoscalers act on (see `pod_conditions`)."""
     message: str
+    had_room: bool = False
+    """A node was found for it, and given back because its gang did not start."""
 
 
 class JobDecision(msgspec.Struct, frozen=True):

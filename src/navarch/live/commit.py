@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from navarch.engine.pod_conditions import pod_reason
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, JobDecision
 from navarch.ingest.groups import is_shadow
@@ -115,7 +116,7 @@ class Commit:
             message = self._unsupported(bind, task) if task is not None else ""
             if task is not None and message:
                 blocked.add(bind.job)
-                self._emit(WriteRefusal(task, "Unschedulable", message))
+                self._emit(WriteRefusal(task, pod_reason("Unsupported"), message))
         for job in sorted(blocked):
             self._queue.add_unschedulable(job, (Event.POLICY_CHANGED,), 1, now)
         return blocked
@@ -133,16 +134,20 @@ class Commit:
         return evicted
 
     def _nominations(self, record: CycleRecord) -> frozenset[str]:
-        """Only nominations that evicted something are kept. The next cycle finds every other one again."""
-        cluster = self._cache.cluster
+        """A nomination is kept if something was evicted for it, and follows its pod to another node. The next cycle finds every other
+        one again. Returns the pods whose nomination stands."""
+        cluster, standing = self._cache.cluster, list[str]()
         for nomination in record.nominations:
             task = cluster.task(nomination.uid)
-            if task is None or not nomination.evicting or task.node or task.nominated_node == nomination.node:
+            if task is None or task.node or not (nomination.evicting or task.nominated_node):
+                continue
+            standing.append(nomination.uid)
+            if task.nominated_node == nomination.node:
                 continue
             self._assumed.nominations[nomination.uid] = nomination.node
             self._cache.refresh(nomination.uid)
             self._emit(NominateNode(nomination, task))
-        return frozenset(nomination.uid for nomination in record.nominations)
+        return frozenset(standing)
 
     def _job(self, decision: JobDecision, now: float, placed: set[str], nominated: frozenset[str], blocked: set[str]) -> None:
         cluster = self._cache.cluster

@@ -20,7 +20,7 @@ import numpy as np
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change, EachChange, Vote
+from navarch.engine.points.protocols import Change, EachChange, HardLimit, Vote
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
@@ -55,6 +55,7 @@ class Proportion(Plugin):
         self._dims = [np.flatnonzero(row >= CLOSE) for row in self.deserved]
         self.most: IntArray = hard_limits(self.ledger.names, self.session.total, self.queues)
         """What each queue may hold of what the others leave over."""
+        self.ledger.set_limits(self.queues, self.most)
 
     def _deserved(self, request: IntArray) -> FloatArray:
         active = np.flatnonzero(self.ledger.has_jobs)
@@ -81,6 +82,9 @@ class Proportion(Plugin):
     def queue_figures(self, queue: Queue) -> QueueFigures:
         due = self.deserved[queue.number]
         return self.ledger.figures(queue, Amounts(due, due > 0), self.share(queue.number))
+
+    def hard_limits(self, job: Job) -> Sequence[HardLimit]:
+        return self.ledger.hard_limits((job.queue.number,))
 
     # order and limits
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.kai.podgroups import UNSCHEDULABLE_CONDITION
+from navarch.engine.pod_conditions import PROMISED
 from navarch.engine.reasons import without_next_step
 from navarch.engine.record import CycleRecord
 from navarch.ingest.absent_jobs import why_absent
@@ -23,8 +24,6 @@ S = TaskStatus
 NO_PODS = "it has no pods: none were made yet, or it is suspended"
 WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
 """Dialects whose groups carry no phase of a cycle; the engine computes it from their pods."""
-_REFUSED = ("Unschedulable", "SchedulingGated")
-"""Reasons of a pod that was itself refused a node. Pods with other reasons wait for their gang, or for a node promised to them."""
 _GROUP_CONDITIONS = ("Unschedulable", UNSCHEDULABLE_CONDITION)
 """Condition types by which groups say that they wait."""
 FindPod = Callable[[str, str], Pod | None]
@@ -206,7 +205,7 @@ def _messages(
     if served is not None and names and not names & served:
         return [f"its pods name the scheduler {', '.join(sorted(names))}"]
     pods = [find_pod(task.namespace, task.name) for task in waiting]
-    refusals = [message for pod in pods if (message := refusal_of(pod, _REFUSED))]
+    refusals = [message for pod in pods if (message := refusal_of(pod, promised=False))]
     # A pod that waits only for its gang repeats the refusal of another pod after words of its own: the shortest is a pod's own.
     messages = [min(refusals, key=len)] if refusals else []
     if running < spec.min_member or not running:
@@ -218,9 +217,9 @@ def _on_group(spec: JobSpec) -> list[str]:
     return [c.message for c in spec.conditions if c.type in _GROUP_CONDITIONS and c.status == "True" and c.message]
 
 
-def refusal_of(pod: Pod | None, reasons: Container[str] | None = None) -> str:
-    """The message of a pod's condition that it has no node, if the condition has one of these reasons."""
+def refusal_of(pod: Pod | None, *, promised: bool = True) -> str:
+    """The message of a pod's condition that it has no node. `promised` False: not where it says that a node is promised."""
     for each in (pod.status.conditions or ()) if pod is not None else ():
-        if each.type == "PodScheduled" and each.status == "False" and (reasons is None or each.reason in reasons):
+        if each.type == "PodScheduled" and each.status == "False" and (promised or each.reason != PROMISED):
             return each.message or ""
     return ""

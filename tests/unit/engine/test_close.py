@@ -123,8 +123,8 @@ def test_a_gang_that_waits_says_what_it_lacks_and_each_pod_why() -> None:
     assert job.reasons[0].nodes == {"Insufficient cpu": 1}
     alone = f"the task could run, but its gang is not ready: gang-worker-2: {why} {WAIT}"
     assert [(r.pod, r.reason, r.message) for r in job.refusals] == [
-        ("ns/gang-worker-0", "Schedulable", alone),
-        ("ns/gang-worker-1", "Schedulable", alone),
+        ("ns/gang-worker-0", "Unschedulable", alone),
+        ("ns/gang-worker-1", "Unschedulable", alone),
         ("ns/gang-worker-2", "Unschedulable", f"{why} {WAIT}"),
     ]
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 from navarch.engine.job import Job
 from navarch.engine.placement.fit_errors import FitErrors
+from navarch.engine.pod_conditions import node_obstacle
 from navarch.engine.reasons import Reason
+
+_CODE = "PodSchedulingErrors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ def note_failures(job: Job, failures: list[Failure]) -> None:
             job.refuse(failure.why)
         else:
             reason = failed_task(job, failure)
-            job.fit_errors[failure.task] = FitErrors(len(reason.nodes), message=reason.message)
+            job.fit_errors[failure.task] = FitErrors(len(reason.nodes), message=reason.message, codes=(reason.cause or _CODE,))
             job.refuse(reason)
 
 
@@ -55,5 +58,6 @@ def failed_task(job: Job, failure: Failure) -> Reason:
                 "Additional pods cannot be scheduled due to: "
             )
     if isinstance(why, Reason):
-        return Reason("PodSchedulingErrors", said + why.message, figures=figures | dict(why.figures), undone_by=why.undone_by)
-    return Reason("PodSchedulingErrors", said + why.message, why.nodes, figures | why.figures, why.undone_by)
+        figures |= dict(why.figures)
+        return Reason(_CODE, said + why.message, figures=figures, undone_by=why.undone_by, cause=why.origin)
+    return Reason(_CODE, said + why.message, why.nodes, figures | why.figures, why.undone_by, cause=node_obstacle(why.codes))

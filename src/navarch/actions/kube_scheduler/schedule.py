@@ -268,7 +268,8 @@ class Schedule(Action):
         if rejected is not None:
             rejection, undone_by = rejected
             everywhere = np.full(size, rejection.unresolvable)
-            errors = FitErrors(size, unresolvable=everywhere, undone_by=tuple(dict.fromkeys((*ROOM, *undone_by))))
+            errors = FitErrors(size, unresolvable=everywhere, codes=(rejection.code,))
+            errors.undone_by = tuple(dict.fromkeys((*ROOM, *undone_by)))
             return Attempt(_NOWHERE, errors, rejection.message, failed=rejection.error), 1
         rows, which = self._named(task)
         if rows is not None and within is not None:
@@ -303,9 +304,11 @@ class Schedule(Action):
     def _rejection(self, task: TaskClass) -> tuple[Rejection, tuple[Event, ...]] | None:
         """The rejection of the pod before any node is filtered, and the events that may undo it."""
         if task.shape.unsupported:
-            return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}"), ()
+            return Rejection(
+                f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}", reason="Unsupported"
+            ), ()
         if shares_devices(task):
-            return Rejection(UNSHARED), ()
+            return Rejection(UNSHARED, reason="Unsupported"), ()
         found = first_rejection(self._settings_of(task).rejecting, task)
         if found is None:
             return None
@@ -380,6 +383,7 @@ class Schedule(Action):
         found: Candidate | NoCandidate | None = None
         if attempt.failed or not size:
             errors.message = attempt.rejection
+            errors.codes = ("SchedulerError",) if attempt.failed else ()
         else:
             found = self._preempt(row, errors, settings.preemption)
             texts = [] if isinstance(found, Candidate) else [each.post_filter(task) for each in settings.post_filters]

@@ -64,7 +64,7 @@ def _rooms(record: CycleRecord) -> dict[str, int]:
     """Job -> its pending pods that found a node and gave it back, because the rest of the gang found none."""
     found = {}
     for job in record.jobs:
-        room = sum(refusal.reason == "Schedulable" for refusal in job.refusals)
+        room = sum(refusal.had_room for refusal in job.refusals)
         if room and job.pods.get("Pending", 0) >= room:
             found[shown_key(job.job)] = room
     return found

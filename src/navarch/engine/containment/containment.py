@@ -23,6 +23,7 @@ import numpy as np
 from navarch.engine.containment.culprit import Culprit, error_text, find_culprit
 from navarch.engine.containment.left_out_nodes import LeftOutNodes
 from navarch.engine.containment.set_aside import OpeningFigures, SetAside
+from navarch.engine.pod_conditions import pod_reason
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import CycleRecord, JobDecision, JobFailure, NodeFailure, PluginFailure, TaskRefusal
 from navarch.model.snapshot import Snapshot
@@ -195,7 +196,8 @@ class Containment:
         assert spec is not None
         text = f"{failure.where} failed on this job, which is set aside for this cycle: {failure.error}"
         reason = Reason("InternalError", text, figures={"where": failure.where, "error": failure.error}, undone_by=_UNDONE_BY)
-        waiting = [tasks.spec(task) for task in jobs.tasks[row] if tasks.status[task] == TaskStatus.PENDING]
+        waiting = [tasks.spec(task) for task in jobs.tasks[row] if tasks.status[task] == TaskStatus.PENDING and not tasks.gated[task]]
+        said = pod_reason(reason.code)
         return JobDecision(
             job=spec.key,
             queue=spec.queue,
@@ -204,9 +206,7 @@ class Containment:
             pods={STATUS_NAMES[i]: n for i, n in enumerate(jobs.counts[row].tolist()) if n},
             conditions=spec.conditions,
             reasons=(reason,),
-            refusals=tuple(
-                TaskRefusal(task.key, task.uid, "Unschedulable", text) for task in sorted(waiting, key=lambda task: task.name)
-            ),
+            refusals=tuple(TaskRefusal(task.key, task.uid, said, text) for task in sorted(waiting, key=lambda task: task.name)),
             shadow=spec.shadow,
             dialect=spec.dialect,
             changed=False,

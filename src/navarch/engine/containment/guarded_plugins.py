@@ -79,7 +79,7 @@ REFUSALS: dict[str, Refusing] = {
     **dict.fromkeys(("job_pipelined", "sub_job_pipelined"), _rejects),
     **dict.fromkeys(("job_missing", "sub_job_missing"), _one_more),
     **dict.fromkeys(("preemptable", "reclaimable", "unified_evictable", "victim_tasks"), _none_of_them),
-    **dict.fromkeys(("hyper_node_gradient_for_job", "hyper_node_gradient_for_sub_job"), _none_of_them),
+    **dict.fromkeys(("hyper_node_gradient_for_job", "hyper_node_gradient_for_sub_job", "hard_limits"), _none_of_them),
     "within_bounds": _no_nodes,
     "node_sets": lambda plugin, reason: NoNodeSet((reason,)),
     "filter_feasible": lambda plugin, reason: FeasibleAnswer(_no_nodes(plugin, reason), {}, reason.message),
@@ -96,7 +96,7 @@ GUARDED_POINTS = frozenset(
         *("preemptable", "reclaimable", "unified_evictable", "victim_tasks", "node_filters", "hyper_node_gradient"),
         *("pre_predicate", "events", "feasible_nodes", "preemption_review", "chunk_refusal", "within_bounds", "same_place"),
         *("node_sets", "search_started", "evicted_again", "may_reclaim", "may_preempt", "reclaim_victim", "preempt_victim"),
-        *("reclaim_scenario", "reclaim_bound", "preempt_scenario", "unresolvable_reason"),
+        *("reclaim_scenario", "reclaim_bound", "preempt_scenario", "unresolvable_reason", "hard_limits"),
     ]
 )
 """Points at which a guarded plugin is asked. At the others it has no say: they refuse nothing."""

@@ -11,8 +11,9 @@ backfill, preempt, ...) ask the other points of this module; KAI's actions ask t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from math import inf
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -352,6 +353,29 @@ class QueueReport(Protocol):
     def queue_figures(self, queue: Queue) -> QueueFigures: ...
 
 
+class HardLimit(Struct, eq=False):
+    """One bound on what the jobs of a queue, or of a part of the tree, hold. `left`: how much more of each bounded resource may be
+    held. `asked(task)`: resource -> what the task takes of it. `told(resource, asked, left)`: the refusal, as a sentence."""
+
+    left: dict[str, float]
+    asked: Callable[[int], dict[str, float]]
+    told: Callable[[str, float, float], str]
+    code: str = "QueueLimit"
+
+    def lacking(self, amounts: dict[str, float]) -> str:
+        """A resource of which less is left; empty: none."""
+        left = self.left
+        return next((name for name, amount in amounts.items() if amount > left.get(name, inf)), "")
+
+
+@runtime_checkable
+class HardLimits(Protocol):
+    """Bounds on what a queue holds that new nodes do not raise, as far as they bind this job, its own queue first. Asked after the
+    plugins closed. Jobs under one bound get the same object (`engine/hard_limits.py`)."""
+
+    def hard_limits(self, job: Job) -> Sequence[HardLimit]: ...
+
+
 POINTS: dict[str, type] = {
     "queue_order": QueueOrder,
     "victim_queue_order": VictimQueueOrder,
@@ -387,6 +411,7 @@ POINTS: dict[str, type] = {
     "preemption_review": PreemptionReview,
     "queues_owed": QueuesOwed,
     "queue_figures": QueueReport,
+    "hard_limits": HardLimits,
     **GANG_POINTS,
 }
 """Name -> protocol. `policy.point_switches` has the key in a policy file that switches each."""

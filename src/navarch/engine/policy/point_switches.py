@@ -56,6 +56,7 @@ POINTS: tuple[Point, ...] = (
     Point("events", "all are told of each placement and eviction"),
     Point("queues_owed", "the first plugin that has it answers"),
     Point("queue_figures", "the first plugin that has it answers"),
+    Point("hard_limits", _ALL),
 )
 BY_NAME: Mapping[str, Point] = {p.name: p for p in POINTS}
 BY_KEY: Mapping[str, Point] = {p.key: p for p in POINTS if p.key}

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec.structs import replace
 
+from navarch.engine.pod_conditions import pod_reason
 from navarch.engine.record import JobDecision
 from navarch.ingest.absent_jobs import absent
 from navarch.live.cache.assumed_pods import AssumedStatus
@@ -20,7 +21,7 @@ from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import MESSAGE_INTERVAL, PodStatuses
 from navarch.model.cluster import Cluster
-from navarch.model.spec import Condition, JobSpec
+from navarch.model.spec import Condition, JobSpec, TaskSpec
 from navarch.model.status import TaskStatus
 
 _WITH_CONDITIONS = ("kube-batch", "volcano")
@@ -51,7 +52,7 @@ class AbsentJobs:
             if since is not None and self._clock() < since + _QUIET:
                 continue
             decision = absent(key, spec, cluster.jobs.counts[row].tolist(), group_required=required, awaited_since=since)
-            text = decision.reasons[0].message
+            reason, text = pod_reason(decision.reasons[0].code), decision.reasons[0].message
             before, at = self._told.get(key, ("", 0.0))
             if before == text and now - at < MESSAGE_INTERVAL:
                 found[key] = (text, at)
@@ -59,9 +60,10 @@ class AbsentJobs:
             found[key] = (text, now)
             if spec is not None and not spec.shadow:
                 self._tell_group(spec, decision, now)
-            for task in [cluster.tasks.specs[each] for each in cluster.jobs.tasks[row]]:
+            marked = spec is None or spec.mark_unschedulable
+            for task in [cluster.tasks.specs[each] for each in cluster.jobs.tasks[row]] if marked else ():
                 if task is not None and task.status == TaskStatus.PENDING and not task.gates:
-                    self._pods.refuse(task, "Unschedulable", text, now, news=text != before)
+                    self._pods.refuse(task, reason, text, now, at_once=_says_otherwise(task, reason), news=text != before)
         self._told = found
 
     def _tell_group(self, spec: JobSpec, decision: JobDecision, now: float) -> None:
@@ -81,6 +83,11 @@ class AbsentJobs:
         since = before.last_transition if before is not None and before.status == "True" else self._clock()
         fresh = Condition("Unschedulable", "True", reason.code, reason.message, last_transition=since)
         return (*(c for c in spec.conditions if c is not before), fresh)
+
+
+def _says_otherwise(task: TaskSpec, reason: str) -> bool:
+    """Whether the pod shows another reason. It is replaced without a further delay: an autoscaler might buy a node by it."""
+    return any((kind, value) == ("PodScheduled", "False") and said != reason for kind, value, said, _ in task.conditions)
 
 
 def absent_rows(cluster: Cluster) -> list[int]:

@@ -1,9 +1,10 @@
 """Reasons on pending pods: the condition PodScheduled=False, the nominated node, and an event.
 
 A refusal is written when it has lasted for a moment, because most pods are placed before anyone could read it (a gang that is being
-created is incomplete for a few milliseconds). If only the message changes, as figures do in every cycle, it is written again after
-ten seconds at the earliest. If a gang had too few pods and now has enough, its next reason counts as new. The newest message wins:
-an older one that was not sent yet is dropped.
+created is incomplete for a few milliseconds). Autoscalers buy nodes by the reason, so another reason is on the pod within a second.
+If only the message changes, as figures do in every cycle, it is written again after ten seconds at the earliest. If a gang had too
+few pods and now has enough, its next reason counts as new. The newest message wins: an older one that was not sent yet is dropped.
+The reason and the nominated node are one patch, so that nobody reads one without the other.
 
 A condition is written for the version of the pod that it was built for. Bindings have priority and may overtake it: a pod that has a
 node must not get the condition that it has none.
@@ -29,7 +30,8 @@ from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
 
-MIN_DURATION = 1.0
+MIN_DURATION = 0.8
+"""With the interval between two calls of `flush` it stays below a second."""
 MESSAGE_INTERVAL = 10.0
 CLEANUP_INTERVAL = 60.0
 """Seconds between two removals of entries for pods that are not pending any more."""

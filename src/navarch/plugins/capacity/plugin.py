@@ -18,7 +18,7 @@ from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change, QueueOrder, VictimQueueOrder, Vote
+from navarch.engine.points.protocols import Change, HardLimit, QueueOrder, VictimQueueOrder, Vote
 from navarch.engine.queue import ROOT, Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import QueueFigures
@@ -57,6 +57,7 @@ class Capacity(Plugin):
             session.record.warnings += unread_tree(self.queues, self.name)
         self.path = [[number, *self.tree.ancestors[number][::-1]] for number in range(len(self.queues))]
         """Each queue and its ancestors, itself first."""
+        self.ledger.set_limits(self.queues, self.due.limit)
         self.devices = self._device_quota()
         if self.hierarchy:
             self._add_up()
@@ -137,6 +138,9 @@ class Capacity(Plugin):
     def queue_figures(self, queue: Queue) -> QueueFigures:
         due, share = self.due.deserved[queue.number], self.share(queue.number)
         return self.ledger.figures(queue, due, share, with_below=self.hierarchy)
+
+    def hard_limits(self, job: Job) -> Sequence[HardLimit]:
+        return self.ledger.hard_limits(self.path[job.queue.number])
 
     def fault(self, queue: Queue, *, leaf: bool = True) -> Reason | None:
         """Why the queue can take on nothing, whatever it holds."""

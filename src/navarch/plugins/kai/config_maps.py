@@ -15,6 +15,7 @@ from navarch.engine.session import Session
 
 KIND: Final = "MissingConfigMaps"
 RULE: Final = "ConfigMap"
+_UNDONE_BY = (Event.POD_CHANGED, Event.JOB_CHANGED)
 
 
 def lacking(session: Session, task: int) -> Reason | None:
@@ -27,4 +28,4 @@ def lacking(session: Session, task: int) -> Reason | None:
         return None
     text = f"Missing required configmaps: [{' '.join(names)}]"
     figures: dict[str, int | float | str] = {"pod": pod.key, "missing": " ".join(names)}
-    return Reason("PodSchedulingErrors", text, figures=figures, undone_by=(Event.POD_CHANGED, Event.JOB_CHANGED))
+    return Reason("PodSchedulingErrors", text, figures=figures, undone_by=_UNDONE_BY, cause="ConfigMapNotFound")

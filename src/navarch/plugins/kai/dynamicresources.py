@@ -25,7 +25,7 @@ from navarch.model.status import ON_NODE, TaskStatus
 from navarch.object_types import ObjectKey
 from navarch.plugins.kai.amounts import KaiAmounts
 from navarch.plugins.predicates.devices.claims import Claims, Reserved, devices_of
-from navarch.plugins.predicates.devices.dynamic_resources import MOST_USERS, DynamicResources
+from navarch.plugins.predicates.devices.dynamic_resources import MOST_USERS, UNUSABLE, DynamicResources
 from navarch.plugins.predicates.devices.extended_claims import ExtendedClaims
 from navarch.plugins.predicates.devices.extended_resources import class_behind
 
@@ -90,13 +90,13 @@ class DynamicClaims(Plugin):
             others |= {session.task(row).uid for row in here}
             if len(others) >= MOST_USERS:
                 text = f"resource claim {pod.namespace}/{name} has reached its maximum number of consumers ({MOST_USERS})"
-                return Reason("PodSchedulingErrors", text, undone_by=_UNDONE_BY)
+                return Reason("PodSchedulingErrors", text, undone_by=_UNDONE_BY, cause=UNUSABLE)
             if claim.owner is None and session.shared(KaiAmounts).claimed_gpus(task.namespace, name):
                 labels = (self.manifests[task.namespace, name].get("metadata") or {}).get("labels") or {}
                 wrong = _wrong_queue(name, labels.get(key), key, job.queue.name if job is not None else "")
                 if wrong:
                     text = f"pod {pod.key} cannot be scheduled: DRA claim {wrong}"
-                    return Reason("PodSchedulingErrors", text, undone_by=_UNDONE_BY)
+                    return Reason("PodSchedulingErrors", text, undone_by=_UNDONE_BY, cause=UNUSABLE)
         rejected = self.filter.reject(task) if self.filter.applies(task) else None
         return None if rejected is None else rejected.as_reason(self.filter.undone_by)
 

@@ -18,6 +18,7 @@ from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.placement.shared_devices import ONE, shares_devices
 from navarch.engine.plugin import Plugin
+from navarch.engine.pod_conditions import obstacle
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
 from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus
@@ -89,7 +90,7 @@ class KaiPredicates(Plugin):
             if found is not None:
                 pod = self.session.task(task).key
                 text = f"Resources were not found for pod {pod} due to: {_conditions(pod, [(RULE, found.message)])}"
-                return Reason(found.code, text, figures=found.figures, undone_by=found.undone_by)
+                return Reason(found.code, text, figures=found.figures, undone_by=found.undone_by, cause=found.cause)
         return None
 
     def pre_predicate(self, task: TaskClass) -> Reason | None:
@@ -99,7 +100,8 @@ class KaiPredicates(Plugin):
         text = _conditions(self.session.task(task.task).key, [(rule, reason.message) for rule, reason, _ in found])
         figures = {name: figure for _, reason, _ in found for name, figure in reason.figures.items()}
         undone = tuple(dict.fromkeys(event for _, reason, _ in found for event in reason.undone_by))
-        return Reason(found[0][1].code, text, figures=figures, undone_by=undone)
+        lasting = obstacle(reason for _, reason, _ in found)
+        return Reason(found[0][1].code, text, figures=figures, undone_by=undone, cause=lasting.origin if lasting else "")
 
     def unresolvable_reason(self, task: int) -> Reason | None:
         missing = lacking(self.session, task) if self._any_lacking else None

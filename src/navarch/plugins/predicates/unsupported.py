@@ -21,7 +21,7 @@ class Unsupported(NodeFilter):
         return bool(task.shape.unsupported)
 
     def reject(self, task: TaskClass) -> Rejection | None:
-        return Rejection(message(task))
+        return Rejection(message(task), reason="Unsupported")
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         return np.zeros(at.requested.shape[1], dtype=bool)

@@ -19,7 +19,7 @@ from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.hopeless_tasks import HopelessTasks
-from navarch.engine.points.protocols import Change, EachChange
+from navarch.engine.points.protocols import Change, EachChange, HardLimit
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import NEVER, Event, Reason
 from navarch.engine.record import QueueFigures
@@ -66,8 +66,43 @@ class QueueLedger:
         self.inqueue: IntArray = self._sums(claims, queue_of_job(session, rows))
         self._asked: dict[int, tuple[Rows, IntArray]] = {}
         self._pairs: dict[int, list[tuple[int, int]]] = {}
+        self._queues: Sequence[Queue] = queues
+        self._lasting: IntArray = np.full(size, UNLIMITED, dtype=np.int64)
+        self._hard: dict[int, HardLimit | None] = {}
+        self._charges: dict[int, dict[str, float]] = {}
         self._over_limit: dict[tuple[int, int, str, bytes, bytes], Reason] = {}
         """By queue, class and figures: a backlog of equal jobs is refused for one reason, whose text is written once."""
+
+    def set_limits(self, queues: Sequence[Queue], limits: IntArray) -> None:
+        """`limits`: (queues, resources), what each queue may hold at most on the nodes that are there."""
+        self._queues = queues
+        self._lasting = lasting_limits(self.names, self.session.total, queues, limits)
+
+    def hard_limits(self, queues: Iterable[int]) -> list[HardLimit]:
+        """Those of these queues that have one."""
+        return [limit for number in queues if (limit := self._hard_limit(number)) is not None]
+
+    def _hard_limit(self, number: int) -> HardLimit | None:
+        if number not in self._hard:
+            lasting, held, names = self._lasting[number], self.allocated[number], self.names
+            left = {names[dim]: float(lasting[dim] - held[dim]) for dim in np.flatnonzero(lasting < UNLIMITED).tolist()}
+            name = self._queues[number].name
+
+            def told(resource: str, asked: float, left: float) -> str:
+                asks, rest, limit = side_by_side(resource, asked, left, lasting[names.index(resource)].item())
+                return f"queue {name} would exceed its limit: {resource} asks {asks}, {rest} of {limit} is left by jobs before it"
+
+            self._hard[number] = HardLimit(left, self._charge, told) if left else None
+        return self._hard[number]
+
+    def _charge(self, task: int) -> dict[str, float]:
+        """What the task takes of the queue's resources, pods aside."""
+        shape = int(self.session.shape[task])
+        found = self._charges.get(shape)
+        if found is None:
+            amounts = self.session.snapshot.shape_charge[:, shape]
+            found = self._charges[shape] = {self.names[dim]: float(amounts[dim]) for dim in asked_dims(amounts).tolist()}
+        return found
 
     def attainable_request(self) -> IntArray:
         """What queues hold and ask for, without what no node could ever hold, unless the policy lets that count."""
@@ -154,7 +189,8 @@ class QueueLedger:
             return self._cluster_full(short, queue, others, asked, pods)
         prefix = f"queue {queue.name} would exceed its {limit_is}"
         code = OVER_SHARE if limit_is == SHARE else LIMIT
-        return self.refusal(code, prefix, short, queue, others, asked, limit, limit_is, pods)
+        found = self.refusal(code, prefix, short, queue, others, asked, limit, limit_is, pods)
+        return found if limit_is == SHARE else self._of_cluster(found, queue, short, held + task.charge)
 
     def _cluster_full(self, short: Sequence[int], queue: Queue, held: Vector, asked: Vector, tried: int) -> Reason:
         """The share of the queue is the whole cluster, so no share stands in the way. `tried`: see `refusal`."""
@@ -181,7 +217,13 @@ class QueueLedger:
         if not len(short):
             return None
         prefix = "queue resource quota insufficient"
-        return self.refusal("QueueQuotaInsufficient", prefix, short.tolist(), queue, held, asked, limit, "capability")
+        found = self.refusal("QueueQuotaInsufficient", prefix, short.tolist(), queue, held, asked, limit, "capability")
+        return self._of_cluster(found, queue, short.tolist(), held + asked)
+
+    def _of_cluster(self, reason: Reason, queue: Queue, short: Sequence[int], wanted: Vector) -> Reason:
+        """The reason. Where no limit that lasts is exceeded, what stands behind it is that the cluster is too small."""
+        lasting = self._lasting[queue.number]
+        return reason if any(wanted[dim] > lasting[dim] for dim in short) else replace(reason, cause="ClusterFull")
 
     def refusal(
         self,
@@ -245,6 +287,14 @@ def hard_limits(names: Sequence[str], total: IntArray, queues: Sequence[Queue]) 
     capability = np.array([Amounts.limit(names, q.spec.capability).values for q in queues], dtype=np.int64).reshape(size)
     limits: IntArray = np.minimum(capability, np.where(others > 0, np.maximum(total - others, 0), UNLIMITED))
     return limits
+
+
+def lasting_limits(names: Sequence[str], total: IntArray, queues: Sequence[Queue], limits: IntArray) -> IntArray:
+    """(queues, resources): what stays of these limits when nodes are added: what a queue's capability says, and what others are
+    guaranteed, but not the size of the cluster."""
+    capability = np.array([Amounts.limit(names, q.spec.capability).values for q in queues], dtype=np.int64).reshape(limits.shape)
+    lasting: IntArray = np.where((limits < total) & (total > 0), limits, capability)
+    return lasting
 
 
 def real_capabilities(names: Sequence[str], total: IntArray, queues: Sequence[Queue]) -> list[Amounts]:

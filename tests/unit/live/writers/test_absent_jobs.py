@@ -40,7 +40,7 @@ def test_pods_without_a_group_or_a_queue_get_an_event() -> None:
     (told,) = statuses.bodies()
     (condition,) = told["status"]["conditions"]
     assert told["metadata"]["uid"] == "uid-a"
-    assert (condition["reason"], condition["message"]) == ("Unschedulable", 'the PodGroup "default/late" does not exist')
+    assert (condition["reason"], condition["message"]) == ("PodGroupNotFound", 'the PodGroup "default/late" does not exist')
     statuses.end()
 
     duty.report(3.0)

@@ -42,9 +42,9 @@ def refuse(writer: PodStatuses, made: ClusterCache, message: str, now: float, **
 def test_a_refusal_is_written_when_it_has_lasted() -> None:
     writer, made, statuses, said = pods()
     refuse(writer, made, "no room", 0.0)
-    writer.flush(0.9)
+    writer.flush(0.7)
     assert statuses.writes == []
-    writer.flush(1.0)
+    writer.flush(0.9)
     (body,) = statuses.bodies()
     assert body["metadata"] == {"uid": "uid-a"}
     assert body["status"]["conditions"][0]["message"] == "no room"
@@ -70,6 +70,35 @@ def test_the_newest_word_is_told_and_new_words_wait_ten_seconds() -> None:
     assert len(statuses.writes) == 1
     writer.flush(11.0)
     assert [body["status"]["conditions"][0]["message"] for body in statuses.bodies()] == ["0/2 nodes", "0/3 nodes"]
+
+
+def test_another_reason_is_written_within_a_second_and_the_moment_since_when_stays() -> None:
+    writer, made, statuses, _ = pods()
+    refuse(writer, made, "no room", 0.0)
+    writer.flush(1.0)
+    statuses.end()
+    condition = statuses.bodies()[0]["status"]["conditions"][0]
+    put(made, replace(pod("a"), status=from_manifest({"conditions": [condition]}, PodStatus)))
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    writer.refuse(task, "QueueLimit", "the queue is full", 2.0)
+    writer.flush(2.9)
+    after = statuses.bodies()[1]["status"]["conditions"][0]
+    assert (after["reason"], after["lastTransitionTime"]) == ("QueueLimit", condition["lastTransitionTime"])
+
+
+def test_the_reason_and_the_nominated_node_are_one_patch() -> None:
+    writer, made, statuses, _ = pods()
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    writer.nominate(task, "n1", 0.0)
+    writer.refuse(task, "Schedulable", "node n1 is promised to it", 0.0, promised=True)
+    writer.flush(0.1)
+    statuses.end()
+    refuse(writer, made, "no room", 1.0)
+    writer.flush(1.9)
+    told = [(body["status"]["nominatedNodeName"], body["status"]["conditions"][0]["reason"]) for body in statuses.bodies()]
+    assert told == [("n1", "Schedulable"), (None, "Unschedulable")]
 
 
 def test_words_that_change_with_every_cycle_are_written_every_ten_seconds() -> None:
@@ -178,7 +207,7 @@ def test_a_refusal_decided_during_a_pods_status_write_is_written_after_it() -> N
 
 
 def test_other_words_wait_for_a_second_and_those_that_would_be_lost_for_nothing() -> None:
-    for more, told_at in (({"news": True}, 3.0), ({"at_once": True}, 2.0), ({}, 11.0)):
+    for more, told_at in (({"news": True}, 2.8), ({"at_once": True}, 2.0), ({}, 11.0)):
         writer, made, statuses, _ = pods()
         refuse(writer, made, "0/1 nodes", 0.0)
         writer.flush(1.0)

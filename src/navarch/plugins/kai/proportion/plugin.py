@@ -17,7 +17,7 @@ from navarch.engine.job import Job
 from navarch.engine.placement.hopeless_tasks import HopelessTasks
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.gang_protocols import Scenario
-from navarch.engine.points.protocols import Change
+from navarch.engine.points.protocols import Change, HardLimit
 from navarch.engine.queue import MOST_LEVELS, Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import QueueFigures
@@ -71,6 +71,7 @@ class KaiProportion(Plugin):
         self.displaced = displaced(session.queues, RESOURCES, frozenset(session.snapshot.jobs.queue_names))
         """Queues in which no job may stand, and why."""
         self.moved = [0] * len(self.queues)
+        self._hard: dict[tuple[int, str], HardLimit | None] = {}
         self._held_by_victims: tuple[Sequence[Job], list[tuple[int, Floats]]] | None = None
         """The victims of the last question, with the queue and the holdings of each: a search asks many times."""
         self._worth: dict[int, tuple[tuple[int, ...], bool]] = {}
@@ -270,6 +271,33 @@ class KaiProportion(Plugin):
         text = words(queue, resource, asked, most, has)
         code = OVER_LIMIT if broken.over_limit else OVER_QUOTA
         return Reason(code, text, figures=figures, undone_by=_UNDONE_BY)
+
+    def hard_limits(self, job: Job) -> Sequence[HardLimit]:
+        """Limits on the way up; for a job that cannot be preempted quotas too."""
+        row = self.row.get(job.queue.name)
+        if row is None:
+            return ()
+        codes = (OVER_LIMIT,) if job.spec.preemptable else (OVER_LIMIT, OVER_QUOTA)
+        found = (self._hard_limit(above, code) for above in self.paths[row] for code in codes)
+        return [limit for limit in found if limit is not None]
+
+    def _hard_limit(self, row: int, code: str) -> HardLimit | None:
+        if (row, code) not in self._hard:
+            tree, queue = self.tree, self.queues[row][0].name
+            bound = (tree.limit if code == OVER_LIMIT else tree.quota)[:, row].tolist()
+            held = (tree.allocated if code == OVER_LIMIT else tree.fixed)[:, row].tolist()
+            left = {name: most - has for name, most, has in zip(RESOURCES, bound, held) if np.isfinite(most)}
+            words = over_limit if code == OVER_LIMIT else over_quota
+
+            def told(resource: str, asked: float, left: float) -> str:
+                most = bound[RESOURCES.index(resource)]
+                return words(queue, resource, asked, most, most - left)
+
+            self._hard[row, code] = HardLimit(left, self._least, told, code) if left else None
+        return self._hard[row, code]
+
+    def _least(self, task: int) -> dict[str, float]:
+        return {name: amount for name, amount in zip(RESOURCES, self.amounts.at_least(task).tolist()) if amount > 0}
 
     # reclaim
 

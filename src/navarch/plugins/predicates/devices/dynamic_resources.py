@@ -22,6 +22,8 @@ from navarch.plugins.predicates.pods.placed_pods import watch_pods
 
 NOT_HERE = "resourceclaim not available on the node"
 IN_USE = "resourceclaim in use"
+UNUSABLE = "ClaimUnusable"
+"""The code of a claim that gives the pod no devices on any node, also on new ones."""
 MOST_USERS = 256
 ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 
@@ -65,20 +67,22 @@ class DynamicResources(NodeFilter):
         claims, pod = self.session.shared(Claims), self.session.task(task.task)
         for _, name in task.shape.claims:
             if not name:
-                return Rejection(f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet', undone_by=_OBJECTS)
+                return Rejection(
+                    f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet', undone_by=_OBJECTS, reason=UNUSABLE
+                )
             claim = claims.claims.get((task.namespace, name))
             if claim is None:
-                return Rejection(f'resourceclaim.resource.k8s.io "{name}" not found', undone_by=_OBJECTS)
+                return Rejection(f'resourceclaim.resource.k8s.io "{name}" not found', undone_by=_OBJECTS, reason=UNUSABLE)
             if claim.deleting:
-                return Rejection(f'resourceclaim "{name}" is being deleted', undone_by=_OBJECTS)
+                return Rejection(f'resourceclaim "{name}" is being deleted', undone_by=_OBJECTS, reason=UNUSABLE)
             if claim.owner is not None and claim.owner[0] == "Pod" and claim.owner[2] != pod.uid:
                 made_for = f"was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
-                return Rejection(f"ResourceClaim {claim.namespace}/{name} {made_for}")
+                return Rejection(f"ResourceClaim {claim.namespace}/{name} {made_for}", reason=UNUSABLE)
             if len(claim.reserved_for) >= MOST_USERS and pod.uid not in claim.reserved_for:
-                return Rejection(IN_USE)
+                return Rejection(IN_USE, reason=UNUSABLE)
             problem = _problem(claim, claims)
             if problem and claim.allocation is None:
-                return Rejection(problem)
+                return Rejection(problem, reason=UNUSABLE)
         return None
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:

@@ -70,7 +70,7 @@ class UnservedCards(NodeFilter):
         return False
 
     def reject(self, task: TaskClass) -> Rejection | None:
-        return Rejection(self._why(task))
+        return Rejection(self._why(task), reason="UnservedCards")
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         return np.zeros(at.requested.shape[1], dtype=bool)

@@ -125,7 +125,7 @@ class VolumeBinding(NodeFilter):
         found, problem = self._found(task), self._of(task).problem
         if found is None or problem is not None:
             everywhere: BoolArray = np.ones(len(self.session.nodes), dtype=bool)[at.rows]
-            return [Refusal(problem.message if problem else "", everywhere, unresolvable=True, code="VolumeBinding")]
+            return [Refusal(problem.message if problem else "", everywhere, unresolvable=True, code=problem.code if problem else "")]
         told = {CONFLICT: found.unreachable, NOTHING_TO_BIND: found.nothing, NO_SPACE: found.no_space, NO_VOLUME: found.lost}
         return [Refusal(text, where[at.rows], unresolvable=True, code="VolumeBinding") for text, where in told.items()]
 

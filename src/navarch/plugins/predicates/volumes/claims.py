@@ -41,7 +41,7 @@ def find_claim(snapshot: Snapshot, namespace: str, name: str) -> ClaimSpec | Non
 
 def unusable(problem: str, *, error: bool = False) -> Rejection:
     """What no node can help with: a claim, a volume or a storage class has to change."""
-    return Rejection(problem, error=error, undone_by=(Event.VOLUME_CHANGED,))
+    return Rejection(problem, error=error, undone_by=(Event.VOLUME_CHANGED,), reason="VolumeUnusable")
 
 
 def missing(name: str) -> str:
