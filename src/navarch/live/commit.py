@@ -5,7 +5,7 @@ Nothing here waits: no event can come between a decision and its assumption.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from msgspec.structs import replace
 
@@ -55,10 +55,11 @@ class Commit:
         self._label_keys: frozenset[str] | None = None
         """`selected_label_keys` of the cluster; None: not computed in this cycle."""
 
-    def commit(self, record: CycleRecord, now: float) -> bool:
-        """`now` is the event loop's time. Returns whether jobs became active that may be placed by another cycle at once."""
+    def commit(self, record: CycleRecord, now: float, withheld: Collection[str] = ()) -> bool:
+        """`now` is the event loop's time. `withheld`: pods that a later cycle binds. Returns whether jobs became active
+        that may be placed by another cycle at once."""
         blocked = self._blocked(record, now)
-        placed = self._binds(record, now, blocked)
+        placed = self._binds(record, now, blocked, withheld)
         evicted = self._evictions(record, now)
         nominated = self._nominations(record)
         self._label_keys = None
@@ -79,14 +80,14 @@ class Commit:
             activated += self._queue.activate_on(Event.POD_REMOVED, occupied_requests(task.shape))
         return bool(activated)
 
-    def _binds(self, record: CycleRecord, now: float, blocked: set[str]) -> set[str]:
+    def _binds(self, record: CycleRecord, now: float, blocked: set[str], withheld: Collection[str]) -> set[str]:
         """Returns the jobs of the pods that are bound."""
         cluster, assumed = self._cache.cluster, self._assumed
         evicted = {eviction.uid for eviction in record.evictions}
         placed: set[str] = set()
         for bind in record.binds:
             task = cluster.task(bind.uid)
-            if task is None or bind.uid in evicted or bind.job in blocked or self._is_backing_off(bind, now):
+            if task is None or bind.uid in evicted or bind.job in blocked or bind.uid in withheld or self._is_backing_off(bind, now):
                 continue
             entry = AssumedBind(
                 bind.uid, task.namespace, task.name, bind.node, bind.job, now, bind.gpu_groups, bind.annotations, bind.numa_placement

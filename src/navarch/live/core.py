@@ -55,6 +55,7 @@ from navarch.live.instructions import (
 from navarch.live.queue.equivalence_classes import occupied_requests
 from navarch.live.queue.failed_jobs import FailedJobs, FailedNodes
 from navarch.live.queue.scheduling_queue import SchedulingQueue
+from navarch.live.surplus import Surplus
 from navarch.live.unconfirmed_decisions import UnconfirmedDecisions
 from navarch.model.objects.composite_groups import KIND as COMPOSITE_GROUPS
 from navarch.model.objects.last_runs import LAST_RUN, RULES, put_last_runs
@@ -71,7 +72,8 @@ class LiveCore:
     `unsupported`: see `commit.Unsupported`. `owners_watched(kind)`: whether every owner of this kind is put into the cache sooner or
     later. `starts_gangs()`: whether the policy starts groups as gangs. `prepared_at(job)`: when the preparation of volumes or devices
     for the job last advanced; None if nothing is being prepared. `pod_watcher`: told of each pod that comes, changes or goes.
-    `note_job`: see `engine.cycle.decide`. `awaited_groups`: which pods wait for KAI's pod grouper."""
+    `note_job`: see `engine.cycle.decide`. `awaited_groups`: which pods wait for KAI's pod grouper. `surplus_settle`: see
+    `Surplus`."""
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class LiveCore:
         pod_watcher: PodWatcher | None = None,
         note_job: Callable[[str], None] | None = None,
         awaited_groups: AwaitedGroups | None = None,
+        surplus_settle: float = 0.0,
     ) -> None:
         self._emit = emit
         self._note_job = note_job
@@ -104,6 +107,7 @@ class LiveCore:
             pod_watcher=pod_watcher,
             awaited_groups=awaited_groups,
         )
+        self.surplus = Surplus(self.cache, surplus_settle)
         self._commit = Commit(self.cache, self.assumed, self.queue, emit, unsupported)
         history = GangHistory(self.cache, lambda task, complete: emit(MarkGang(task, complete)))
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
@@ -242,8 +246,9 @@ class LiveCore:
 
     def commit(self, record: CycleRecord, now: float) -> None:
         """Assume what a cycle decided and emit what carries it out."""
+        withheld = self.surplus.withheld(record, now)
         self.gangs.bind({bind.job for bind in record.binds})
-        if self._commit.commit(record, now):
+        if self._commit.commit(record, now, withheld):
             self._emit(StartCycle())
 
     # what became of a bind

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from navarch.live.cycle_loop import PERIOD, SETTLE
+from navarch.live.surplus import SURPLUS_SETTLE
 
 
 class RunOptions(Struct, frozen=True):
@@ -38,6 +39,7 @@ class RunOptions(Struct, frozen=True):
     retry_period: float = 2.0
     period: float = PERIOD
     settle: float = SETTLE
+    surplus_settle: float = SURPLUS_SETTLE
     record: Path | None = None
     history: Path | None = None
     """File that keeps which jobs came and how long they ran."""

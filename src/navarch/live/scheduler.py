@@ -130,6 +130,7 @@ class Scheduler:
             pod_watcher=self.job_recorder,
             note_job=note_job,
             awaited_groups=AwaitedGroups(clock, lambda: self.informers.kai_is_installed),
+            surplus_settle=options.surplus_settle,
         )
         self.recovery = CrashRecovery(crash_folder, self.identity, self.core.failed_jobs, clock)
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
@@ -426,6 +427,8 @@ class Scheduler:
         while True:
             await asyncio.sleep(FLUSH_INTERVAL)
             self.writers.flush(_now(), self.supervised.contained)
+            if self.core.surplus.is_due(_now()):
+                self.cycle_loop.trigger()
             if self.cycles.backlog_left and len(self.writers.binder.outbox) < MAX_BINDINGS_AHEAD:
                 self.cycle_loop.trigger()
 

@@ -27,13 +27,15 @@ BEGIN = 1_767_225_600.0
 class KaiCore:
     """With the queues `dep` and, below it, `a`. `kai`: whether KAI's kind Config is served."""
 
-    def __init__(self, *nodes: dict[str, Any], kai: bool = False) -> None:
+    def __init__(self, *nodes: dict[str, Any], kai: bool = False, surplus_settle: float = 0.0) -> None:
         self.now = BEGIN
         self.bound: list[tuple[str, str]] = []
         """(pod, job) of the last cycle."""
         self.evicted: list[str] = []
         """Pods of the last cycle."""
-        self.core = LiveCore(SETTINGS, self.carry_out, awaited_groups=AwaitedGroups(lambda: self.now, lambda: kai))
+        self.core = LiveCore(
+            SETTINGS, self.carry_out, awaited_groups=AwaitedGroups(lambda: self.now, lambda: kai), surplus_settle=surplus_settle
+        )
         self.cache = self.core.cache
         self.pods: dict[str, dict[str, Any]] = {}
         for each in nodes:
