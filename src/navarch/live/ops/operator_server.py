@@ -67,6 +67,7 @@ class OperatorServer:
         scheduler = self._scheduler
         load = scheduler.node_load.problem()
         found = [f"the load of nodes could not be fetched: {load}"] if load else []
+        found += [usage] if (usage := scheduler.usage.problem()) else []
         extenders = scheduler.cycles.conversations.extenders.problems()
         return [*scheduler.rule_failures.notes(), *scheduler.supervised.notes(), *found, *extenders]
 

@@ -1,7 +1,7 @@
 """Asks a source of usage in the background and keeps the last answer.
 
-A scheduler must not wait for statistics, and must not stop without them. The last answer is used until a newer one comes. `reading`
-and the log tell how old it is and what went wrong.
+A scheduler must not wait for statistics, and must not stop without them. Until the first answer comes the usage of every queue counts
+as zero; then the last answer is used until a newer one comes. `reading` and the log tell how old it is and what went wrong.
 """
 
 from __future__ import annotations
@@ -50,19 +50,11 @@ class UsageFeed:
         self._usage: Usage = {}
         self._fetched: float | None = None
         self._errors = FetchErrors(log, "usage over time")
-        self._first = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> UsageReading:
-        """Begin to fetch; waits for the first answer, though not longer than the configuration says."""
+    def start(self) -> None:
+        """Begin to fetch. Nobody waits for the first answer."""
         self._task = asyncio.create_task(self._supervised(), name="usage feed")
-        try:
-            async with asyncio.timeout(self.params.wait_timeout):
-                await self._first.wait()
-        except TimeoutError:
-            self._errors.text = self._errors.text or f"no answer within {self.params.wait_timeout:g} s"
-            log.warning("scheduling begins without usage over time: %s", self._errors.text)
-        return self.reading()
 
     def reading(self) -> UsageReading:
         stale = self._fetched is not None and self._clock() - self._fetched > self.params.staleness
@@ -75,7 +67,6 @@ class UsageFeed:
         if usage is None:
             return False
         self._usage, self._fetched = usage, asked
-        self._first.set()
         return True
 
     async def close(self) -> None:

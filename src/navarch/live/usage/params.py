@@ -60,7 +60,6 @@ class UsageParams(Struct, frozen=True):
     window: UsageWindow = UsageWindow()
     fetch_interval: float = 60.0
     staleness: float = 300.0
-    wait_timeout: float = 60.0
     query_timeout: float = 10.0
     resolution: float = 60.0
     metrics: Mapping[str, str] = field(default_factory=lambda: METRICS)
@@ -99,7 +98,6 @@ def _params(given: Mapping[str, object]) -> UsageParams:
         fetch_interval=interval,
         # Data cannot be fresher than it is fetched.
         staleness=max(_seconds(given, "stalenessPeriod", 300.0), interval),
-        wait_timeout=_seconds(given, "waitTimeout", 60.0),
         query_timeout=_seconds(extra, "usageQueryTimeout", 10.0, positive=True),
         resolution=_seconds(extra, "queryResolution", 60.0, positive=True),
         metrics=metrics,

@@ -46,7 +46,7 @@ class UsageOverTime:
         except (UsageConfigError, UsageError) as error:
             log.error("usage over time is left out: %s", error)
             return
-        await self._feed.start()
+        self._feed.start()
 
     async def close(self) -> None:
         if self._feed is not None:

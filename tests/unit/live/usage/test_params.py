@@ -67,7 +67,7 @@ def test_defaults_are_those_of_the_field() -> None:
     assert config is not None
     params = config.params
     assert (params.window.kind, params.window.size, params.window.half_life) == ("sliding", 168 * 3600, None)
-    assert (params.fetch_interval, params.staleness, params.wait_timeout) == (60, 300, 60)
+    assert (params.fetch_interval, params.staleness) == (60, 300)
     assert (params.query_timeout, params.resolution) == (10, 60)
     assert params.metrics == METRICS
 
