@@ -39,7 +39,7 @@ USAGE: Fields = (
             Argument("cronString", "str"),
             Argument("fetchInterval", "duration", 60.0),
             Argument("stalenessPeriod", "duration", 300.0),
-            Argument("waitTimeout", "duration", 60.0, "read as in KAI; Navarch does not wait for usage"),
+            Argument("waitTimeout", "duration", 60.0, "no cycle waits for usage", has_effect=False),
             Nested("extraParams", (Argument("*", "any"),)),
         ),
     ),
