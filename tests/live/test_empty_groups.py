@@ -93,3 +93,19 @@ async def test_a_group_that_is_not_admitted_says_why(jobs: World) -> None:
         )
         (row,) = json.loads(told.stdout)["items"]
         assert (row["phase"], row["why"]) == ("Pending", condition["message"])
+
+
+@pytest.mark.parametrize("policy", ["navarch", "volcano"])
+async def test_nothing_is_written_to_groups_of_other_schedulers(jobs: World, policy: str) -> None:
+    world, node = jobs, f"n-{jobs.namespace}"
+    await world.node(node, cpu="8")
+    await world.group("runs", 1)
+    await world.pod("runs-0", group="runs", scheduler="volcano", nodeName=node)
+    await job(world, "waits", "volcano", minResources={"cpu": "2"})
+    await world.group("alone", 2)
+    async with world.scheduler(policy=policy, scheduler_names=("navarch",)):
+        await world.gang("ours", 2)
+        await world.eventually(lambda: phase(world, "ours"), lambda found: found == "Running")
+    for name in ("runs", "waits", "alone"):
+        assert not (await world.get_group(name)).get("status"), name
+        assert await world.events(name) == [], name

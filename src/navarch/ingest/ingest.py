@@ -332,6 +332,7 @@ class Ingest:
                 self._put_object(spec)
             case WorkloadSpec():
                 self._change_shadow_jobs(self.shadows.put_workload(spec))
+                self.groups.put_workload(spec)
             case PodMaker():
                 self.groups.put_pod_maker(spec)
 
@@ -365,6 +366,7 @@ class Ingest:
                 self._remove_object(spec)
             case WorkloadSpec():
                 self.shadows.owners.remove(spec)
+                self.groups.remove_workload(spec)
             case PodMaker():
                 self.groups.remove_pod_maker(spec)
 

@@ -1,13 +1,17 @@
 """The jobs of the model that have a PodGroup object, in whatever API it is written.
 
 A group becomes a job when it is in our node pool, when no API of higher precedence has a group of the same key, and, while it has no
-pods, when it is ours to admit (`EmptyGroups`). Namespaces and priority classes complete it: its queue if it names none, its priority.
+pods, when it is ours to admit (`EmptyGroups`). A group whose pods all name other schedulers is a job too, because they count in its
+queue; but nothing is written to it (`is_foreign`). Namespaces and priority classes complete a job: its queue if it names none, its
+priority.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from navarch.apis.dialect import Settings
-from navarch.apis.operators.workload import PodMaker
+from navarch.apis.operators.workload import PodMaker, WorkloadSpec
 from navarch.ingest.api_precedence import ApiPrecedence
 from navarch.ingest.changes import Changes, Overlay
 from navarch.ingest.empty_groups import EmptyGroups
@@ -47,8 +51,18 @@ class PodGroups:
         return self._objects.names()
 
     def is_foreign(self, key: str) -> bool:
-        """Whether another scheduler decides for this group: it is in another node pool, or it has no pods and is not ours to admit."""
-        return key in self.for_others or (key in self._other_pools and key not in self._objects)
+        """Whether another scheduler decides for this group: it is in another node pool, all its pods name other schedulers, or it has
+        no pods and is not ours to admit."""
+        if key in self.for_others or (key in self._other_pools and key not in self._objects):
+            return True
+        row = self._cluster.jobs.rows.of.get(key)
+        return row is not None and bool(self._cluster.jobs.tasks[row]) and not self._has_pod_of_ours(row)
+
+    def _has_pod_of_ours(self, row: int) -> bool:
+        names, tasks = self._settings.scheduler_names, self._cluster.tasks.specs
+        if names is None:
+            return True
+        return any((task := tasks[each]) is not None and task.scheduler_name in names for each in self._cluster.jobs.tasks[row])
 
     def put(self, spec: JobSpec, version: int) -> None:
         if self._settings.is_in_pool(spec.labels):
@@ -63,12 +77,16 @@ class PodGroups:
         self._drop(spec)
 
     def put_pod_maker(self, maker: PodMaker) -> None:
-        for key in self._empty.put(maker):
-            self.refresh(key)
+        self._refresh(self._empty.put(maker))
 
     def remove_pod_maker(self, maker: PodMaker) -> None:
-        for key in self._empty.remove(maker):
-            self.refresh(key)
+        self._refresh(self._empty.remove(maker))
+
+    def put_workload(self, workload: WorkloadSpec) -> None:
+        self._refresh(self._empty.put_workload(workload))
+
+    def remove_workload(self, workload: WorkloadSpec) -> None:
+        self._refresh(self._empty.remove_owner(workload.key))
 
     def unattended_makers(self, before: float) -> list[PodMaker]:
         return self._empty.unattended(before)
@@ -85,6 +103,10 @@ class PodGroups:
         found = self._objects.get(key)
         if found is not None:
             self._take(*found)
+
+    def _refresh(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.refresh(key)
 
     def refresh_all(self, namespace: str = "") -> None:
         """Refresh every group, or those of one namespace."""
@@ -108,7 +130,10 @@ class PodGroups:
         spec = self._overlay.job(spec, version)
         jobs = self._cluster.jobs
         row = jobs.rows.of.get(spec.key)
-        if (row is None or not jobs.tasks[row]) and self._empty.is_for_others(spec):
+        if row is not None and jobs.tasks[row]:
+            if self._has_pod_of_ours(row):
+                self._empty.has_pods(spec)
+        elif self._empty.is_for_others(spec):
             self.for_others.add(spec.key)
             self._remove_job(spec.key)
             return

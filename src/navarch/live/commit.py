@@ -154,7 +154,7 @@ class Commit:
         cluster = self._cache.cluster
         row = cluster.jobs.rows.of.get(decision.job)
         job = cluster.jobs.specs[row] if row is not None else None
-        if job is None or row is None:
+        if job is None or row is None or self._cache.is_foreign_group(job.key):
             return
         if decision.changed and (is_shadow(job.key) or not same_status(job, decision.phase, decision.conditions)):
             job = self._assume_status(decision, job)

@@ -126,7 +126,8 @@ def test_explain_names_the_end_of_the_wait_while_it_lasts() -> None:
         return waits_for_group(read, "ns/train", installed=installed)
 
     assert notes(BEGIN) == []
-    for found in (notes(BEGIN + 5, installed=True), notes(BEGIN + 5, objects[4])):
+    other = grouped(ungrouped("other-x"), "pg-other-u2")
+    for found in (notes(BEGIN + 5, installed=True), notes(BEGIN + 5, objects[4], other)):
         assert len(found) == 1 and "until 2026-01-01T00:00:30Z at most" in found[0]
     assert notes(BEGIN + BOUND, installed=True) == []
 

@@ -15,7 +15,7 @@ from navarch.engine.reasons import Event
 from navarch.live.cache.assumed_pods import AssumedPods
 from navarch.live.cache.cluster_cache import ClusterCache
 
-SETTINGS = Settings(scheduler_names=frozenset({"navarch"}))
+SETTINGS = Settings()
 
 
 class Heard:

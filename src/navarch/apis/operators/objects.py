@@ -25,9 +25,17 @@ class Template(Part, frozen=True):
         return self.metadata.annotations or NO_LABELS
 
 
+class TemplatePod(Part, frozen=True):
+    scheduler_name: str | None = None
+
+
+class PodTemplate(Template, frozen=True):
+    spec: TemplatePod = TemplatePod()
+
+
 class ReplicaSpec(Part, frozen=True):
     replicas: Count | None = None
-    template: Template = Template()
+    template: PodTemplate = PodTemplate()
 
     @property
     def count(self) -> int:

@@ -64,7 +64,8 @@ def read_kubeflow(kind: str, job: KubeflowJob) -> WorkloadSpec:
     if kind == "MPIJob" and spec.launcher_creation_policy == "WaitForWorkersReady" and "launcher" in roles:
         early = (f"{ROLE}worker", max(0, least - roles["launcher"].count))
     parts = _pytorch_parts(roles, least, job.metadata) if kind == "PyTorchJob" else ()
-    return replace(spec_of(kind, job.metadata), min_member=least, sub_groups=parts, early=early)
+    schedulers = frozenset(name for role in roles.values() if (name := role.template.spec.scheduler_name))
+    return replace(spec_of(kind, job.metadata), min_member=least, sub_groups=parts, early=early, schedulers=schedulers)
 
 
 def _pytorch_parts(roles: Mapping[str, ReplicaSpec], least: int, meta: Metadata) -> tuple[SubGroupSpec, ...]:

@@ -40,6 +40,8 @@ class WorkloadSpec(Struct, frozen=True):
     """A role whose pods are created first, and how many of them are needed. Until a pod of another role exists, only they count."""
     priority_class: str = ""
     topology: TopologyDemand | None = None
+    schedulers: frozenset[str] = frozenset()
+    """Scheduler names that its templates give. Empty: none is given, or its kind is not read that far."""
 
     @property
     def key(self) -> WorkloadKey:

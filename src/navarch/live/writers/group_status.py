@@ -193,7 +193,7 @@ class GroupStatuses:
         jobs = cache.cluster.jobs
         row = jobs.rows.of.get(key)
         job = jobs.specs[row] if row is not None else None
-        if seen is None or job is None or row is None or job.dialect not in BODIES:
+        if seen is None or job is None or row is None or job.dialect not in BODIES or cache.is_foreign_group(key):
             self._groups.pop(key, None)
             return None
         if group.uid != seen.uid:

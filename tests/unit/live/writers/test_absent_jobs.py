@@ -18,7 +18,7 @@ from navarch.model.spec import QueueSpec
 
 
 def test_pods_without_a_group_or_a_queue_get_an_event() -> None:
-    made, _ = cache()
+    made, _ = cache(settings=replace(SETTINGS, scheduler_names=frozenset({"navarch"})))
     for name in ("default", "research"):
         made.cluster.put_queue(QueueSpec(name=name))
     statuses = Submitted()

@@ -267,6 +267,7 @@ def test_volcano_and_kai_count_evictions_by_action() -> None:
     for system in ("volcano", "kai"):
         world = World(system)
         world.core.cache.put(group("g", 1))
+        put(world.core.cache, pod("a", "n1", "Running", group="g"))
         cycle = replace(world.cycle(), record=CycleRecord(evictions=victims))
         world.metrics.cycle(cycle, 0.0, world.core)
         assert world.value(f"{system}_total_preemption_attempts") == 1
