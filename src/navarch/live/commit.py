@@ -159,6 +159,8 @@ class Commit:
         if decision.changed and (is_shadow(job.key) or not same_status(job, decision.phase, decision.conditions)):
             job = self._assume_status(decision, job)
         if not job.shadow:
+            if decision.last_started is not None and decision.last_started != job.last_started:
+                job = self._assume_start(job, decision.last_started)
             self._emit(WriteGroupStatus(job.key, decision))
         if decision.refusals:
             self._emit(WriteRefusals(decision, job, nominated))
@@ -197,6 +199,13 @@ class Commit:
             created=job.created,
             signature=signature(cluster, job.key) if equivalence is not None else None,
         )
+
+    def _assume_start(self, job: JobSpec, moment: float) -> JobSpec:
+        """What is protected by a minimum run time is so from its start on, before its object says when that was."""
+        self._assumed.starts[job.key] = job.uid, moment
+        job = replace(job, last_started=moment)
+        self._cache.put_status(job)
+        return job
 
     def _assume_status(self, decision: JobDecision, job: JobSpec) -> JobSpec:
         if is_shadow(job.key):

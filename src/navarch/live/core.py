@@ -135,9 +135,10 @@ class LiveCore:
         way to what the API shows. Every job is tried again."""
         self.leading = True
         self._void_before = now
-        nominated, told = list(self.assumed.nominations), list(self.assumed.statuses)
+        nominated, told = list(self.assumed.nominations), list({**self.assumed.statuses, **self.assumed.starts})
         self.assumed.nominations.clear()
         self.assumed.statuses.clear()
+        self.assumed.starts.clear()
         for uid in nominated:
             self.cache.refresh(uid)
         for key in told:

@@ -71,6 +71,8 @@ class AssumedPods:
         """uid -> nominated node."""
         self.statuses: dict[str, AssumedStatus] = {}
         """Job key -> status that its object does not show yet."""
+        self.starts: dict[str, tuple[str, float]] = {}
+        """Job key -> uid, and when the job started, as far as its object does not show that yet."""
         self.postponed: dict[str, Postponed] = {}
         """uid of a pod whose bind failed -> when it may be bound again. Needed for jobs that are always active."""
 
@@ -136,6 +138,7 @@ class AssumedPods:
 
     def observe_group(self, job: JobSpec, version: int) -> JobSpec:
         """A group as the informer shows it, with our newer status until the object shows it."""
+        job = self._started(job)
         ours = self.statuses.get(job.key)
         if ours is None:
             return job
@@ -144,6 +147,13 @@ class AssumedPods:
             del self.statuses[job.key]
             return job
         return replace(job, phase=ours.phase, conditions=ours.conditions)
+
+    def _started(self, job: JobSpec) -> JobSpec:
+        uid, moment = self.starts.get(job.key, ("", 0.0))
+        if uid == job.uid and int(moment) > int(job.last_started or 0):  # the object has whole seconds
+            return replace(job, last_started=moment)
+        self.starts.pop(job.key, None)
+        return job
 
 
 def same_status(job: JobSpec, phase: str, conditions: Sequence[Condition]) -> bool:

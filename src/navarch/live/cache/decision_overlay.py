@@ -31,6 +31,7 @@ class DecisionOverlay:
 
     def job_gone(self, key: str) -> None:
         self._pods.statuses.pop(key, None)
+        self._pods.starts.pop(key, None)
 
     def object(self, spec: ObjectSpec) -> Any:
         return self._objects.shown(spec)

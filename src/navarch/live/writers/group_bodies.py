@@ -83,7 +83,7 @@ def kai_body(state: GroupState) -> GroupBody:
     pool = state.node_pool or KAI_DEFAULT_POOL
     ours = [c for c in state.seen.conditions if c.type == UNSCHEDULABLE_CONDITION and c.node_pool in (pool, state.node_pool)]
     others = [c for c in state.seen.conditions if c not in ours]
-    annotations = _kai_annotations(job, decision)
+    annotations = _kai_annotations(state.seen, decision)
     unchanged = GroupBody(None, annotations or None, said=(kai_seen(state.seen), tuple(sorted(annotations.items()))))
     if decision is not None and state.seen.conditions and not any(state.counts[status] for status in _UNBOUND):
         return GroupBody({"schedulingConditions": None}, annotations or None, said=((), tuple(sorted(annotations.items()))))
@@ -150,12 +150,12 @@ def _milli(figure: float) -> str:
     return f"{round(figure)}m" if rest else str(whole)
 
 
-def _kai_annotations(job: JobSpec, decision: JobDecision | None) -> dict[str, str | None]:
+def _kai_annotations(seen: JobSpec, decision: JobDecision | None) -> dict[str, str | None]:
     """Moments that a later cycle has to know and that only these annotations keep. None takes one off."""
     if decision is None:
         return {}
     wanted = {LAST_START: decision.last_started, LAST_EVICTION: decision.last_evicted, STALE_SINCE: decision.stale_since}
-    known = {LAST_START: job.last_started, LAST_EVICTION: job.last_evicted, STALE_SINCE: job.stale_since}
+    known = {LAST_START: seen.last_started, LAST_EVICTION: seen.last_evicted, STALE_SINCE: seen.stale_since}
     return {
         name: None if moment is None else rfc3339(moment)
         for name, moment in wanted.items()

@@ -138,10 +138,11 @@ class GroupStatuses:
 
     def mark(self, key: str, now: float, decision: JobDecision | None = None) -> None:
         """The status of this group may have changed."""
-        group = self._groups.get(key)
+        group, seen = self._groups.get(key), self._cache.group(key)
         if group is None:
-            seen = self._cache.group(key)
-            group = self._groups[key] = _Group(seen.uid if seen is not None else "")
+            group = self._groups[key] = _Group("")
+        if not group.uid and seen is not None:  # its pods may be shown before the group itself
+            group.uid = seen.uid
         if decision is not None:
             group.decision = self._with_moments(key, group, decision)
         if group.due is None:
