@@ -22,7 +22,7 @@ from navarch.engine.hard_limits import beyond_limits
 from navarch.engine.job import Job
 from navarch.engine.never_starts import never_starts
 from navarch.engine.placement.shards import NO_NODE_IN_SHARD
-from navarch.engine.pod_conditions import UNSCHEDULABLE, WaitingPods, pod_reason
+from navarch.engine.pod_conditions import GATED, UNSCHEDULABLE, WaitingPods, pod_reason
 from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import NEVER, Event, Reason, comes_first, dominant, with_next_step
@@ -179,7 +179,7 @@ def _refusals(
     out: list[TaskRefusal] = []
     for task, status in zip(rows, session.status[rows].tolist()):
         spec, errors = session.task(task), job.fit_errors.get(task)
-        reason, had_room = waits.reason(task), False
+        reason, had_room = GATED if spec.gates else waits.reason(task, status), False
         if spec.gates:
             message = f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
         elif status == PIPELINED and tells_all:

@@ -57,10 +57,16 @@ class _Walk:
         self._plugins = plugins
         self._nothing_left: dict[tuple[int, tuple[tuple[int, int], ...]], Reason] = {}
         """(first limit, shapes of the pods and how many of each) -> why they found too little: what is left only shrinks."""
+        self._limits: dict[tuple[str, bool], list[HardLimit]] = {}
         self.refused: dict[int, Reason] = {}
 
     def limits(self, job: Job) -> list[HardLimit]:
-        return [limit for plugin in self._plugins for limit in plugin.hard_limits(job)]
+        """The same for all jobs of a queue that can, or cannot, be preempted."""
+        key = (job.queue.name, job.spec.preemptable)
+        found = self._limits.get(key)
+        if found is None:
+            found = self._limits[key] = [limit for plugin in self._plugins for limit in plugin.hard_limits(job)]
+        return found
 
     def take(self, job: Job) -> None:
         """Give the job its part, and note the pods that find too little."""

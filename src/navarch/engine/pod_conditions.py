@@ -10,7 +10,7 @@ node that such a filter refuses is one node, and another may suit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from navarch.engine.reasons import Reason, dominant
@@ -157,7 +157,8 @@ def known_codes() -> frozenset[str]:
 
 def obstacle(reasons: Iterable[Reason]) -> Reason | None:
     """Of these reasons the first to tell that no node would undo."""
-    return dominant([reason for reason in reasons if pod_reason(reason.origin) != UNSCHEDULABLE])
+    lasting = [reason for reason in reasons if pod_reason(reason.origin) != UNSCHEDULABLE]
+    return dominant(lasting) if lasting else None
 
 
 def node_obstacle(codes: Iterable[str]) -> str:
@@ -183,26 +184,28 @@ class WaitingPods:
         self.of_job = self._find(job)
         """What a pod says that has no refusal of its own."""
 
-    def reason(self, task: int) -> str:
-        """Of one waiting pod."""
+    def reason(self, task: int, status: int) -> str:
+        """Of one waiting pod without gates. `status`: its TaskStatus."""
         session = self._session
-        if session.snapshot.tasks.gated[task]:
-            return GATED
-        if session.status[task] == TaskStatus.PIPELINED:
+        if status == TaskStatus.PIPELINED:
             stands = task in session.promised_by_eviction or session.task(task).nominated_node
             return PROMISED if stands else UNSCHEDULABLE
         own = self._own.get(task, self.of_job)
         return own if self._has_minimum or self.of_job == UNSCHEDULABLE else self.of_job
 
     def _find(self, job: Job) -> str:
-        gated = self._session.snapshot.tasks.gated
-        waiting = [task for task in job.tasks_in(*_WITHOUT_NODE) if not gated[task]]
+        waiting = job.tasks_in(*_WITHOUT_NODE)
+        if self._session.any_gated:
+            gated = self._session.snapshot.tasks.gated
+            waiting = [task for task in waiting if not gated[task]]
         if job.ready_count + len(waiting) < job.min_member:
             self.lasting = obstacle(job.reasons)
             return pod_reason(self.lasting.origin) if self.lasting is not None else TOO_FEW_PODS
-        self._own.update(self._rejected(task for task in waiting if task not in self._own))
+        self._own.update(self._rejected(waiting))
         stuck = {task: said for task, said in self._own.items() if said != UNSCHEDULABLE}
-        self.lasting = obstacle(reason for reason in job.reasons if pod_reason(reason.origin) not in stuck.values())
+        self.lasting = obstacle(job.reasons)
+        if stuck and self.lasting is not None:  # those of single pods are among the reasons of the job
+            self.lasting = obstacle(reason for reason in job.reasons if pod_reason(reason.origin) not in stuck.values())
         if self.lasting is not None:
             return pod_reason(self.lasting.origin)
         if stuck and job.ready_count + len(waiting) - len(stuck) < max(job.min_member, 1):
@@ -210,12 +213,12 @@ class WaitingPods:
         tried = job.reasons or job.fit_errors or job.last_undone or not job.counts[TaskStatus.PENDING]
         return UNSCHEDULABLE if tried else NOT_TRIED
 
-    def _rejected(self, tasks: Iterable[int]) -> Iterator[tuple[int, str]]:
+    def _rejected(self, tasks: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Of tasks for which no node was looked at, because their job was refused before: those whose claims no node can serve."""
         session = self._session
         for task in tasks:
             shape = session.task(task).shape
-            if shape.volumes is None and not shape.claims:
+            if (shape.volumes is None and not shape.claims) or task in self._own:
                 continue
             refusal = session.pre_predicate(session.class_of(task))
             if refusal is not None and (said := node_obstacle((refusal.origin,))):

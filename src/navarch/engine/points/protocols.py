@@ -370,8 +370,9 @@ class HardLimit(Struct, eq=False):
 
 @runtime_checkable
 class HardLimits(Protocol):
-    """Bounds on what a queue holds that new nodes do not raise, as far as they bind this job, its own queue first. Asked after the
-    plugins closed. Jobs under one bound get the same object (`engine/hard_limits.py`)."""
+    """Bounds on what a queue holds that new nodes do not raise, as far as they bind this job, its own queue first: the same for all
+    jobs of a queue that can, or cannot, be preempted. Asked after the plugins closed. Jobs under one bound get the same object
+    (`engine/hard_limits.py`)."""
 
     def hard_limits(self, job: Job) -> Sequence[HardLimit]: ...
 
