@@ -101,6 +101,7 @@ _SAYS: Mapping[str, str] = {
     **dict.fromkeys((QUEUE_LIMIT, "OverLimit", "QueueDeviceQuota"), QUEUE_LIMIT),
     **dict.fromkeys((_FAILED, "ExtenderFailed", "InternalError", "PluginFailed"), _FAILED),
     **dict.fromkeys((NOT_TRIED, "NotReached"), NOT_TRIED),
+    "KeptForAnother": "NotReserved",
     **{
         code: code
         for code in (

@@ -182,6 +182,24 @@ def test_a_pod_that_waits_for_its_victims_has_a_nomination_and_one_that_waits_fo
     assert world(status=TaskStatus.RELEASING, deleting=True)["high-0"] == "Unschedulable"
 
 
+@pytest.mark.parametrize(("asks", "reason"), [(True, "Unschedulable"), (False, "NotAdmitted")])
+def test_a_policy_may_buy_no_nodes_for_jobs_that_a_full_cluster_does_not_admit(asks: bool, reason: str) -> None:
+    overcommit = {"name": "overcommit", "arguments": {"overcommit-asks-for-nodes": asks}}
+    policy = {"actions": "enqueue, allocate", "compat": "volcano", "tiers": [{"plugins": [{"name": "gang"}, overcommit]}]}
+    group = pod_group("g", 2).min_resources(cpu=12)
+    assert counts([node("n").cpu(4), queue("default"), group, *gang("volcano", 2, 6)[1:]], policy) == {reason: 2}
+
+
+@pytest.mark.parametrize(("asks", "reason"), [(True, "Unschedulable"), (False, "NotReserved")])
+def test_a_policy_may_buy_no_nodes_for_pods_that_a_promise_keeps_waiting(asks: bool, reason: str) -> None:
+    easy = {"name": "easy-backfill", "arguments": {"asks-for-nodes": asks}}
+    policy = {"actions": "allocate", "tiers": [{"plugins": [{"name": "priority"}, {"name": "gang"}, easy, {"name": "predicates"}]}]}
+    ends = "navarch.io/expected-duration"
+    running = pod("running").cpu(3).bound_to("n").annotate(ends, "1h")
+    first, second = pod("first").cpu(4).priority(9).annotate(ends, "1h"), pod("second").cpu(1).annotate(ends, "9h")
+    assert said([node("n").cpu(4), queue("default"), running, first, second], policy) == {"first": "Unschedulable", "second": reason}
+
+
 def test_behind_the_first_job_of_a_queue_in_strict_order() -> None:
     policy = {
         "actions": "allocate",

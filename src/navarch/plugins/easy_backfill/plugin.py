@@ -43,7 +43,10 @@ class EasyBackfill(Plugin):
 
     name = "easy-backfill"
     makes_promises = True
-    arguments = (Argument("reservations", "int", 1, "how many jobs of a queue are promised a start", minimum=1),)
+    arguments = (
+        Argument("reservations", "int", 1, "how many jobs of a queue are promised a start", minimum=1),
+        Argument("asks-for-nodes", "bool", True, "whether pods that a promise keeps waiting ask autoscalers for nodes"),
+    )
 
     def open(self) -> None:
         self.reservations: list[Reservation] = []
@@ -153,4 +156,5 @@ class KeepsPromises(NodeFilter):
             return []
         first = promises[0]
         text = f"promised to {first.job.spec.name or first.job.key} from {rfc3339(first.at)} on"
-        return [Refusal(text, ~self.mask(task, at), code="ReservedForAnother")]
+        code = "ReservedForAnother" if self._plugin.given.flag("asks-for-nodes") else "KeptForAnother"
+        return [Refusal(text, ~self.mask(task, at), code=code)]

@@ -25,7 +25,10 @@ class Overcommit(Plugin):
     """Admits jobs up to a multiple of the cluster"""
 
     name = "overcommit"
-    arguments = (Argument("overcommit-factor", "float", FACTOR, "times the cluster that may be admitted", minimum=1),)
+    arguments = (
+        Argument("overcommit-factor", "float", FACTOR, "times the cluster that may be admitted", minimum=1),
+        Argument("overcommit-asks-for-nodes", "bool", True, "whether pods of jobs that it does not admit ask autoscalers for nodes"),
+    )
 
     def open(self) -> None:
         session = self.session
@@ -58,7 +61,9 @@ class Overcommit(Plugin):
             figures[f"{names[dim]} admitted"] = int(self.inqueue[dim])
             figures[f"{names[dim]} idle with overcommit"] = float(self.idle[dim])
         overused = ", ".join(f"overused {name}" for name in in_order(short, names))
-        return Reason("ClusterOverused", f"resource in cluster is overused: {overused}", figures=figures, undone_by=_FREED)
+        cause = "" if self.given.flag("overcommit-asks-for-nodes") else "NotAdmitted"
+        text = f"resource in cluster is overused: {overused}"
+        return Reason("ClusterOverused", text, figures=figures, undone_by=_FREED, cause=cause)
 
     def job_enqueued(self, job: Job) -> None:
         if job.spec.min_resources is not None:
