@@ -13,12 +13,14 @@ import json
 from typing import Any
 
 import pytest
-from tests.parity.recorded import Case, recorded_cases
+from tests.parity.mended import PLUGINS, why
+from tests.parity.recorded import ABSENT, Case, recorded_cases
 from tests.parity.volcano_inputs import cycle_of
 from tests.parity.volcano_judge import judged, judged_groups, outcome_of, policy_of
 from tests.worlds.extender_server import Seen, extender
 
-CASES = recorded_cases("volcano-plugins/extender-protocol.jsonl")
+FILE = "extender-protocol"
+CASES = recorded_cases(f"volcano-plugins/{FILE}.jsonl")
 TRANSPORT = ("failed predicate with extender", "invalid character", "EOF", 'Post "')
 """How Go tells of a failed request. Ours says the same in other words."""
 OF_GO = ("daemonEndpoints", "nodeInfo", "lastHeartbeatTime", "lastTransitionTime", "guarantee", "reservation")
@@ -55,25 +57,36 @@ def in_other_words(case: Case) -> Case:
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_decision_and_questions(case: Case) -> None:
+def otherwise(case: Case) -> list[str]:
+    """What differs in the decision, in the order of questions, and in the bodies of the requests."""
     outcome, seen = asked(case)
-    for wrong in (judged(case, outcome), judged_groups(in_other_words(case), outcome)):
-        assert not wrong, wrong
     expect = case["expect"]
-    assert [verb for verb, _ in itertools.groupby(seen.verbs())] == expect.get("verbOrder", [])
+    found = [*filter(None, (judged(case, outcome), judged_groups(in_other_words(case), outcome)))]
+    verbs, wanted = [verb for verb, _ in itertools.groupby(seen.verbs())], expect.get("verbOrder", [])
+    if verbs != wanted:
+        found.append(f"asked {verbs}, wanted {wanted}")
     for verb, (_, most) in expect.get("callCounts", {}).items():
-        assert 1 <= seen.count(verb) <= most, verb
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_bodies(case: Case) -> None:
+        if not 1 <= seen.count(verb) <= most:
+            found.append(f"{verb} was asked {seen.count(verb)} times, wanted at most {most}")
     _, seen = asked(case, patient=True)
     sent = [(verb, plain(body)) for verb, body in seen.requests]
-    for request in case["expect"].get("requests") or ():
+    for request in expect.get("requests") or ():
         if request["body"].get("evictees", ()) is not None:  # Navarch does not ask which of no pods may be evicted
-            assert (request["verb"], plain(request["body"])) in sent, request["verb"]
-            assert request["path"] in seen.paths
+            if (request["verb"], plain(request["body"])) not in sent or request["path"] not in seen.paths:
+                found.append(f"no such request: {request['verb']}")
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_decision_and_questions(number: int) -> None:
+    case, accident = CASES[number].values[0], why(PLUGINS, FILE, number)
+    if not case:
+        pytest.skip(ABSENT)
+    wrong = otherwise(case)
+    if accident:
+        assert wrong, "this case agrees now: take it off the list of mended cases"
+        pytest.xfail(accident)
+    assert not wrong, wrong
 
 
 def plain(value: Any) -> Any:

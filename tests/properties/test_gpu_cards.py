@@ -51,7 +51,7 @@ class Drawn:
                 if str(card.number) in parts:
                     card.used.append((name, self.running_pods[name].memory))
 
-    def session(self, compat: str) -> Session:
+    def session(self) -> Session:
         made = World().queue("q").job("j").job("r")
         for name, (offered, broken) in self.offered.items():
             made.node(name, annotations={UNHEALTHY: broken} if broken else {}, **offered)
@@ -62,9 +62,7 @@ class Drawn:
         for pod in self.pods:
             made.pods("j", 1, name=pod.name, uid=pod.name, cards=CardRequest((), pod.memory, pod.cards), cpu=1)
         arguments = {SHARING: self.by_memory, NUMBER: not self.by_memory}
-        session = made.session(DeviceShare, arguments=arguments, compat=compat)
-        session.plugins[0].reserves = True  # type: ignore[attr-defined]
-        return session
+        return made.session(DeviceShare, arguments=arguments)
 
 
 def check(session: Session, nodes: Nodes, pods: list[Pod]) -> None:
@@ -76,10 +74,10 @@ def check(session: Session, nodes: Nodes, pods: list[Pod]) -> None:
 
 
 @settings(max_examples=80)
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(("strict", "volcano")))
-def test_cards_follow_placements(seed: int, by_memory: bool, compat: str) -> None:
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_cards_follow_placements(seed: int, by_memory: bool) -> None:
     draw, drawn = Random(seed), Drawn(seed, by_memory=by_memory)
-    nodes, session = drawn.nodes, drawn.session(compat)
+    nodes, session = drawn.nodes, drawn.session()
     job = job_of(session, "j")
     rows = {session.task(row).name: row for row in job.tasks}
     check(session, nodes, drawn.pods)
@@ -110,7 +108,7 @@ def test_a_run_equals_one_by_one(seed: int, by_memory: bool) -> None:
     drawn.pods = [Pod(f"j-{n}", first.memory, first.cards) for n in range(6)]
     decisions = []
     for at_once in (1, len(drawn.pods)):
-        session = drawn.session("strict")
+        session = drawn.session()
         placed = place_in_steps(session, "j", at_once)
         decisions.append([(session.task(task).name, node, session.bind_annotations[task][GPU_INDEX]) for task, node in placed])
     assert decisions[0] == decisions[1]

@@ -13,7 +13,7 @@ from tests.worlds.plugin_session import World, job_of
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 from navarch.plugins.volcano.task_topology.annotations import AFFINITY, ANTI_AFFINITY, TASK_ORDER
-from navarch.plugins.volcano.task_topology.plugin import ROLE, TaskTopology
+from navarch.plugins.volcano.task_topology.plugin import TaskTopology
 
 ROLES = ("ps", "worker", "eval", "chief")
 NODES = {"n0": (4000, 8192, 9), "n1": (8000, 4096, 110), "n2": (3000, 9216, 3)}
@@ -34,7 +34,7 @@ def drawn(seed: int) -> tuple[Group, list[Pod]]:
     return Group(terms[0], terms[1], draw.sample(present, draw.randint(0, len(present)))), pods
 
 
-def session_of(group: Group, pods: list[Pod], compat: str) -> Session:
+def session_of(group: Group, pods: list[Pod]) -> Session:
     named = ((AFFINITY, group.near), (ANTI_AFFINITY, group.apart))
     texts = {name: ";".join(",".join(term) for term in terms) for name, terms in named}
     texts[TASK_ORDER] = ",".join(group.order)
@@ -45,11 +45,11 @@ def session_of(group: Group, pods: list[Pod], compat: str) -> Session:
         cpu, memory, _ = pod.request
         status = TaskStatus.RUNNING if pod.node else TaskStatus.PENDING
         given = {"name": pod.name, "uid": pod.name, "role": pod.role, "cpu": f"{cpu}m", "memory": f"{memory}Mi"}
-        made.pods("j", 1, pod.node, status=status, annotations={ROLE: pod.role}, **given)
-    return made.session(TaskTopology, compat=compat)
+        made.pods("j", 1, pod.node, status=status, **given)
+    return made.session(TaskTopology)
 
 
-def check(session: Session, group: Group, pods: list[Pod], now: dict[str, str], *, counts_old: bool) -> None:
+def check(session: Session, group: Group, pods: list[Pod], now: dict[str, str]) -> None:
     rows = {session.task(row).name: row for row in job_of(session, "j").tasks}
     load = {name: [0, 0, 0] for name in NODES}
     for pod in pods:
@@ -60,7 +60,7 @@ def check(session: Session, group: Group, pods: list[Pod], now: dict[str, str], 
         totals = view.totals(view.feasible())
         for node, has in NODES.items():
             room = tuple(a - b for a, b in zip(has, load[node]))
-            wanted = score(group, pods, now, pod, node, room, counts_old=counts_old)
+            wanted = score(group, pods, now, pod, node, room)
             assert totals[session.nodes.names.index(node)] == pytest.approx(wanted), (pod.name, node)
     waiting = [row for name, row in rows.items() if name not in now]
     plugin = session.plugins[0]
@@ -70,18 +70,18 @@ def check(session: Session, group: Group, pods: list[Pod], now: dict[str, str], 
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(("strict", "volcano")))
-def test_scores_and_order_follow_placements(seed: int, compat: str) -> None:
+@given(st.integers(0, 2**32 - 1))
+def test_scores_and_order_follow_placements(seed: int) -> None:
     draw = Random(seed)
     group, pods = drawn(seed)
-    session = session_of(group, pods, compat)
+    session = session_of(group, pods)
     plugin = session.plugins[0]
     assert isinstance(plugin, TaskTopology)
-    if not plugin.task_order_moves(job_of(session, "j")):
+    if job_of(session, "j").row not in plugin.jobs:
         assert not (group.near or group.apart or group.order) or all(pod.node for pod in pods), group
         return
     now = {pod.name: pod.node for pod in pods if pod.node}
-    check(session, group, pods, now, counts_old=compat == "strict")
+    check(session, group, pods, now)
     job = job_of(session, "j")
     rows = {session.task(row).name: row for row in job.tasks}
     statement = session.statement()
@@ -89,7 +89,6 @@ def test_scores_and_order_follow_placements(seed: int, compat: str) -> None:
         node = draw.choice(sorted(NODES))
         statement.allocate(job, [rows[pod.name]], [session.nodes.names.index(node)], session.class_of(rows[pod.name]))
         now[pod.name] = node
-    check(session, group, pods, now, counts_old=compat == "strict")
-    if compat == "strict":
-        statement.discard()
-        check(session, group, pods, {pod.name: pod.node for pod in pods if pod.node}, counts_old=True)
+    check(session, group, pods, now)
+    statement.discard()
+    check(session, group, pods, {pod.name: pod.node for pod in pods if pod.node})

@@ -43,7 +43,7 @@ def _asks(draw: Random) -> tuple[Ask, ...]:
     )
 
 
-def session_of(nodes: Nodes, pods: list[Pod], policy: str, compat: str) -> Session:
+def session_of(nodes: Nodes, pods: list[Pod], policy: str) -> Session:
     made = World().queue("q").job("j")
     offered: dict[str, Any] = {"cpu": 64, VGPU_NUMBER: 100, VGPU_MEMORY: 10**6, VGPU_CORES: 1000}
     for name, cards in nodes.items():
@@ -53,34 +53,30 @@ def session_of(nodes: Nodes, pods: list[Pod], policy: str, compat: str) -> Sessi
         vgpus = tuple(VgpuRequest(ask.count, ask.memory, ask.cores) for ask in pod.asks)
         hints = (("nvidia.com/use-gputype", pod.kind),) if pod.kind else ()
         made.pods("j", 1, name=pod.name, uid=pod.name, cards=CardRequest(vgpus), hints=hints, cpu=1)
-    return made.session(DeviceShare, arguments={VGPU: True, POLICY: policy, WEIGHT: 1}, compat=compat)
+    return made.session(DeviceShare, arguments={VGPU: True, POLICY: policy, WEIGHT: 1})
 
 
-def check(session: Session, nodes: Nodes, pods: list[Pod], policy: str, *, strict: bool) -> None:
+def check(session: Session, nodes: Nodes, pods: list[Pod], policy: str) -> None:
     rows = {session.task(row).name: row for row in job_of(session, "j").tasks}
     for pod in pods:
         view = session.view(session.class_of(rows[pod.name]))
         fits, scores = view.feasible(), view.totals(view.feasible())
         for number, name in enumerate(session.nodes.names):
-            found = give(deepcopy(nodes[name]), pod, policy, idle_counts=strict, zero_takes=not strict)
+            found = give(deepcopy(nodes[name]), pod, policy)
             assert bool(fits[number]) == (found is not None), (pod, name)
             if found is not None:
                 assert scores[number] == floor(found[1] + 0.5), (pod, name)
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(("", "binpack", "spread")), st.sampled_from(("strict", "volcano")))
-def test_cards_follow_placements(seed: int, policy: str, compat: str) -> None:
-    draw, strict = Random(seed), compat == "strict"
+@given(st.integers(0, 2**32 - 1), st.sampled_from(("", "binpack", "spread")))
+def test_cards_follow_placements(seed: int, policy: str) -> None:
+    draw = Random(seed)
     nodes, pods = drawn(seed)
-    session = session_of(nodes, pods, policy, compat)
-    if not strict:
-        plugin = session.plugins[0]
-        assert isinstance(plugin, DeviceShare)
-        plugin.reserves = True
+    session = session_of(nodes, pods, policy)
     job = job_of(session, "j")
     rows = {session.task(row).name: row for row in job.tasks}
-    check(session, nodes, pods, policy, strict=strict)
+    check(session, nodes, pods, policy)
     statement = session.statement()
     for pod in draw.sample(pods, k=len(pods) // 2):
         task = session.class_of(rows[pod.name])
@@ -88,18 +84,17 @@ def test_cards_follow_placements(seed: int, policy: str, compat: str) -> None:
         if open_to:
             row = draw.choice(open_to)
             statement.allocate(job, [rows[pod.name]], [row], task)
-            found = give(nodes[session.nodes.names[row]], pod, policy, idle_counts=strict, zero_takes=not strict)
+            found = give(nodes[session.nodes.names[row]], pod, policy)
             assert found is not None
             written = read_vgpu_ids(session.bind_annotations[rows[pod.name]][VGPU_IDS]) or ((),)
             assert [[(card.uuid, card.memory, card.cores) for card in each] for each in written] == found[0]
-    check(session, nodes, pods, policy, strict=strict)
+    check(session, nodes, pods, policy)
     statement.discard()
     assert not session.bind_annotations
-    if strict:
-        for cards in nodes.values():
-            for pod in pods:
-                take_back(cards, pod.name)
-    check(session, nodes, pods, policy, strict=strict)
+    for cards in nodes.values():
+        for pod in pods:
+            take_back(cards, pod.name)
+    check(session, nodes, pods, policy)
 
 
 @settings(max_examples=30)
@@ -110,7 +105,7 @@ def test_a_run_equals_one_by_one(seed: int, policy: str) -> None:
     equal = [Pod(f"j-{n}", pods[0].asks, pods[0].kind) for n in range(6)]
     decisions = []
     for at_once in (1, len(equal)):
-        session = session_of(nodes, equal, policy, "strict")
+        session = session_of(nodes, equal, policy)
         placed = place_in_steps(session, "j", at_once)
         decisions.append([(session.task(task).name, node, session.bind_annotations[task][VGPU_IDS]) for task, node in placed])
     assert decisions[0] == decisions[1]
@@ -119,7 +114,7 @@ def test_a_run_equals_one_by_one(seed: int, policy: str) -> None:
 @pytest.mark.parametrize("policy", ["", "binpack", "spread"])
 def test_an_evicted_pod_promises_its_cards_and_does_not_give_them_yet(policy: str) -> None:
     nodes = {"n0": [Card("GPU-0", 10, 8000, "NVIDIA-T4")]}
-    session = session_of(nodes, [Pod("j-0", (Ask(1, 8000, 0),)), Pod("j-1", (Ask(1, 8000, 0),))], policy, "strict")
+    session = session_of(nodes, [Pod("j-0", (Ask(1, 8000, 0),)), Pod("j-1", (Ask(1, 8000, 0),))], policy)
     job = job_of(session, "j")
     first = next(iter(job.tasks))
     task = session.class_of(first)

@@ -109,12 +109,10 @@ def moved(
     low: tuple[int, int],
     target: tuple[int, int],
     minimums: dict[str, int],
-    *,
-    strict: bool,
 ) -> set[str]:
     """The workers that lowNodeUtilization evicts."""
-    load = {machine.name: list(machine.load if machine.fresh or not strict else (0.0, 0.0)) for machine in machines}
-    known = [machine for machine in machines if machine.fresh or not strict]
+    load = {machine.name: list(machine.load if machine.fresh else (0.0, 0.0)) for machine in machines}
+    known = [machine for machine in machines if machine.fresh]
     idle = [m for m in known if not m.cordoned and load[m.name][0] < low[0] and load[m.name][1] < low[1]]
     busy = [m for m in known if m not in idle and (load[m.name][0] > target[0] or load[m.name][1] > target[1])]
     if not idle or not busy or len(idle) == len(machines):
@@ -131,9 +129,9 @@ def moved(
             now = load[machine.name]
             if now[0] < target[0] and now[1] < target[1]:
                 break
-            if any(amount <= 0 if strict else amount == 0 for amount in room):
+            if any(amount <= 0 for amount in room):
                 break
-            if strict and minimums[worker.gang] > 1 and left[worker.gang] <= minimums[worker.gang]:
+            if minimums[worker.gang] > 1 and left[worker.gang] <= minimums[worker.gang]:
                 continue
             left[worker.gang] -= 1
             victims.add(worker.name)

@@ -16,15 +16,12 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """`by_number`: a socket or core is free if the CPU of its number is; cores of one number are one core."""
-
     cpus: tuple[Cpu, ...]
     policy: str
     reserved: int
-    by_number: bool
 
-    def core_of(self, cpu: Cpu) -> object:
-        return cpu.core if self.by_number else (cpu.socket, cpu.core)
+    def core_of(self, cpu: Cpu) -> tuple[int, int]:
+        return cpu.socket, cpu.core
 
     def in_zones(self, zones: set[int]) -> set[int]:
         return {cpu.number for cpu in self.cpus if cpu.zone in zones}
@@ -33,11 +30,11 @@ class Machine:
         """The CPUs that the kubelet keeps for itself."""
         return self.take({cpu.number for cpu in self.cpus}, self.reserved) or set()
 
-    def give(self, free: set[int], counts: list[int], *, must_suffice: bool) -> set[int] | int:
+    def give(self, free: set[int], counts: list[int]) -> set[int] | int:
         """The CPUs of all containers, or the number of the container that is refused."""
         left, given = free - self.kept(), set[int]()
         for number, count in enumerate(counts):
-            if must_suffice and count > len(left):
+            if count > len(left):
                 return number
             zones = self.hint(left, count)
             if zones is None:
@@ -85,7 +82,7 @@ class Machine:
         if count >= a_socket:
             for socket in sockets:
                 own = {cpu.number for cpu in self.cpus if cpu.socket == socket}
-                if not (own & free and socket in free if self.by_number else own <= free):
+                if not own <= free:
                     continue
                 taken |= own & free
                 if len(taken) >= count:
@@ -105,36 +102,23 @@ class Machine:
                 return taken
         return None
 
-    def _of_core(self, core: object) -> set[int]:
+    def _of_core(self, core: tuple[int, int]) -> set[int]:
         return {cpu.number for cpu in self.cpus if self.core_of(cpu) == core}
 
-    def _whole_cores(self, free: set[int]) -> list[object]:
+    def _whole_cores(self, free: set[int]) -> list[tuple[int, int]]:
         by_socket = []
         for socket in sorted({cpu.socket for cpu in self.cpus}):
-            here = sorted({self.core_of(cpu) for cpu in self.cpus if cpu.socket == socket and cpu.number in free}, key=sort_key)
-            whole = [core for core in here if (core in free if self.by_number else self._of_core(core) <= free)]
+            here = sorted({self.core_of(cpu) for cpu in self.cpus if cpu.socket == socket and cpu.number in free})
+            whole = [core for core in here if self._of_core(core) <= free]
             by_socket.append((len(whole), socket, whole))
         return [core for _, _, cores in sorted(by_socket, key=lambda each: each[:2]) for core in cores]
 
     def _singles(self, free: set[int], taken: set[int]) -> list[int]:
-        order: list[object] = sorted({self.core_of(cpu) for cpu in self.cpus if cpu.number in free}, key=sort_key)
-        cores = order.copy()
+        order = sorted({self.core_of(cpu) for cpu in self.cpus if cpu.number in free})
 
-        def marks(core: object) -> tuple[int, int, int, int, int]:
+        def marks(core: tuple[int, int]) -> tuple[int, int, int, int, int]:
             first = min((cpu for cpu in self.cpus if self.core_of(cpu) == core), key=lambda cpu: cpu.number)
             here = {cpu.number for cpu in self.cpus if cpu.socket == first.socket}
             return -len(here & taken), len(here & free), len(self._of_core(core) & free), first.socket, order.index(core)
 
-        if self.by_number:  # no order: any mark that is smaller moves a core forward, as an insertion sort goes
-            for i in range(1, len(cores)):
-                for j in range(i, 0, -1):
-                    if not any(a < b for a, b in zip(marks(cores[j]), marks(cores[j - 1]), strict=True)):
-                        break
-                    cores[j], cores[j - 1] = cores[j - 1], cores[j]
-        else:
-            cores.sort(key=marks)
-        return [number for core in cores for number in sorted(self._of_core(core) & free)]
-
-
-def sort_key(core: object) -> tuple[int, ...]:
-    return core if isinstance(core, tuple) else (int(str(core)),)
+        return [number for core in sorted(order, key=marks) for number in sorted(self._of_core(core) & free)]

@@ -64,15 +64,15 @@ def buckets(group: Group, pods: list[Pod]) -> list[list[Pod]]:
     return out
 
 
-def score(group: Group, pods: list[Pod], now: dict[str, str], pod: Pod, node: str, room: Request, *, counts_old: bool) -> float:
+def score(group: Group, pods: list[Pod], now: dict[str, str], pod: Pod, node: str, room: Request) -> float:
     """What a node is worth to a pending pod. `now`: pod -> node, for every pod that has one by now. `room`: what the node has free or
-    in release. `counts_old`: pods that were there when the cycle began repel too."""
+    in release."""
     found = [bucket for bucket in buckets(group, pods) if pod in bucket]
     if not found or any(need > have for need, have in zip(pod.request, room)):
         return 0.0
     bucket, largest = found[0], max(len(each) for each in buckets(group, pods))
     here = sum(now.get(mate.name) == node for mate in bucket)
-    repelling = [p for p in pods if now.get(p.name) == node and (counts_old or not p.node)]
+    repelling = [p for p in pods if now.get(p.name) == node]
     apart = sum(group.related(group.apart, pod.role, other.role) for other in repelling)
     waiting = [mate for mate in bucket if mate.name not in now]
     kept = sorted((m for m in waiting if m is not pod), key=lambda m: (-sum(m.request), m.name))

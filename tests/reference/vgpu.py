@@ -48,9 +48,7 @@ def ordered(cards: list[Card], policy: str) -> list[Card]:
     return cards[::-1]
 
 
-def give(
-    cards: list[Card], pod: Pod, policy: str, *, idle_counts: bool, zero_takes: bool = False
-) -> tuple[list[list[tuple[str, int, int]]], float] | None:
+def give(cards: list[Card], pod: Pod, policy: str) -> tuple[list[list[tuple[str, int, int]]], float] | None:
     """The cards that each container gets, (UUID, memory, cores) each, and the score of the node; None if it has too little. The cards
     are changed only if it has enough."""
     trial = [replace(card, used=list(card.used)) for card in cards]
@@ -58,11 +56,10 @@ def give(
     score = 0.0
     for ask in pod.asks:
         mine: list[tuple[str, int, int]] = []
-        count = 1 if zero_takes and not ask.count else ask.count
         if ask.count > len(trial):
             return None
         for card in ordered(trial, policy):
-            if len(mine) == count:
+            if len(mine) == ask.count:
                 break
             need = ask.memory or card.memory
             too_full = len(card.used) >= card.most or need > card.free or card.cores + ask.cores > 100
@@ -73,15 +70,13 @@ def give(
             was_idle = not card.used
             card.used.append((pod.name, need, ask.cores))
             mine.append((card.uuid, need, ask.cores))
-            if not ask.count:
-                continue
             if policy == "binpack":
                 score += 100 * ((card.memory - card.free) / card.memory)
-            elif policy == "spread" and idle_counts and was_idle:
+            elif policy == "spread" and was_idle:
                 score += 100
         if len(mine) < ask.count:
             return None
-        given.append(mine if ask.count else [])
+        given.append(mine)
     for card, after in zip(cards, trial):
         card.used = after.used
     return given, score

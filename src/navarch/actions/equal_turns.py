@@ -23,7 +23,7 @@ from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.mixed_run import MixedRuns
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Allocatable, JobMissing, JobOrder, JobReady, JobTurn, MovingTaskOrder, Overused
+from navarch.engine.points.protocols import Allocatable, JobMissing, JobOrder, JobReady, JobTurn, Overused
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 
@@ -41,7 +41,7 @@ _TIE_BREAK = -2
 
 def may_take_turns_together(session: Session) -> bool:
     """Whether the plugins of the policy allow it."""
-    if session.implementing(JobTurn) or session.implementing(MovingTaskOrder):
+    if session.implementing(JobTurn):
         return False
     if any(plugin.asked_servers(plugin.given) for plugin in session.plugins):
         return False  # a server outside hears of every placement in its turn, and of none that is only tried

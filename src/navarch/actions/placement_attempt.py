@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from navarch.actions.role_refusals import RoleRefusals
 from navarch.actions.static_exclusion import StaticExclusion
-from navarch.actions.task_heap import take_next
 from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
@@ -52,7 +51,6 @@ class PlacementAttempt:
         self._domain = domain
         self._excluded = excluded
         self._refused_by_queue = refused_by_queue
-        self._moving = session.task_order_moves(job)
         self._within = inside
         if part is not None:
             session.domains.start_anchor(part)
@@ -159,7 +157,10 @@ class PlacementAttempt:
         return bool(here)
 
     def _take(self, count: int) -> list[int]:
-        return take_next(self._session, self._tasks, count, moving=self._moving)
+        """Remove the next tasks: the list ends with the first."""
+        taken = self._tasks[: -count - 1 : -1]
+        del self._tasks[-count:]
+        return taken
 
     # how many at once
 
@@ -168,7 +169,7 @@ class PlacementAttempt:
         wanted = self._missing()
         if self._tasks[-1] in self._promised:
             return 1
-        if wanted > 1 and (self._moving or self._refusals.bind(role) or self._session.view(task).one_by_one(self._within)):
+        if wanted > 1 and (self._refusals.bind(role) or self._session.view(task).one_by_one(self._within)):
             wanted = 1
         return self._run_length(task, wanted, alike=self._refusals.alike)
 
@@ -218,7 +219,7 @@ class PlacementAttempt:
         nowhere = self._excluded.reason(task) if session.semantics.refusals_tell_all else None
         if nowhere is not None:
             self._refused_by_queue(self._job, nowhere)
-        self._take(self._run_length(task, 1 if self._moving else len(self._tasks)))
+        self._take(self._run_length(task, len(self._tasks)))
 
     def _role_failed(self) -> bool:
         """Whether a task of the same role found no node before (`role_failure_is_remembered`)."""

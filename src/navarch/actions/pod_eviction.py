@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from navarch.actions.eviction_failures import FailedAttempts
-from navarch.actions.task_heap import take_next
 from navarch.engine.action import Action
 from navarch.engine.job import Job
 from navarch.engine.session import Session
@@ -21,9 +20,6 @@ from navarch.model.status import TaskStatus
 
 
 class PodEviction(Action):
-    orders_live = False
-    """Whether tasks are compared again after each one, where plugins say that their order moves."""
-
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.rule = EvictionRule(session) if session.semantics.evictions_settle else None
@@ -59,11 +55,10 @@ class PodEviction(Action):
         """Take tasks from the list and place them. `alone`: one, which is a unit by itself; if there is no room for it, there is none
         for tasks like it."""
         session = self.session
-        moving = self.orders_live and session.task_order_moves(job)
         count = 1 if alone else max(session.job_missing(job), 1)
         self.take_standing(job, tasks[: -count - 1 : -1])
         while tasks and session.job_starving(job):
-            (task,) = take_next(session, tasks, 1, moving=moving)
+            task = tasks.pop()
             placed = self.for_task(job, task, statement)
             if alone:
                 if not placed:

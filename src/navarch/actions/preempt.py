@@ -26,7 +26,6 @@ class Preempt(PodEviction):
     """Evicts lower jobs of the same queue for a starving job"""
 
     name = "preempt"
-    orders_live = True
     arguments = (
         PREDICATE_ERROR_CACHE,
         Argument("enableTopologyAwarePreemption", "bool", False, "dry-run many nodes and take the one whose victims cost least"),

@@ -62,8 +62,6 @@ class Settings(Struct, frozen=True):
     """The value of that label on our objects; empty: our objects do not have the label."""
     node_labels: frozenset[tuple[str, str]] = frozenset()
     """Nodes with none of these labels are not ours; empty: all are."""
-    unreadable_cpus_are_none: bool = False
-    """A Numatopology object with a list of free CPUs, or a reservation, that cannot be read has none. False: the object is invalid."""
     composite_groups: bool = False
     """Groups of groups (CompositePodGroup) are started as their policy says."""
     queue_label: str = "kai.scheduler/queue"

@@ -58,12 +58,6 @@ class Semantics:
     every_action_admits: bool = switch(
         True, "in a policy without enqueue, allocate admits waiting groups; the actions before it pass over them"
     )
-    budgets_are_strict: bool = switch(
-        True,
-        "disruption budgets are counted again for each node, pods without labels are never victims under them, shuffle evicts "
-        "every pod that they allow, and a job below its minimum may lose a pod when a time window closes",
-    )
-    windows_cross_midnight: bool = switch(True, "a time window that ends on the next day is closed again at midnight")
     reclaim_minds_every_resource: bool = switch(
         True,
         "under capacity, a queue below its deserved amount in one resource may reclaim everything that a task requests, "
@@ -99,9 +93,6 @@ class Semantics:
     affinity_lists_fixed_at_open: bool = switch(False, "which nodes hold pods with pod affinity is fixed when the cycle opens")
     pods_counted_once_an_attempt: bool = switch(
         False, "evictions in the course of an attempt do not change its answers about pod affinity and topology spread"
-    )
-    restored_pod_counts_as_new: bool = switch(
-        False, "a pod whose eviction is undone counts as load that no metrics server has measured yet, however long it has run"
     )
     rebinds_check_opening_idle: bool = switch(
         False, "a bind outside a statement is checked again against what was idle when the cycle opened"
@@ -208,94 +199,18 @@ class Semantics:
     nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
 
     # The load of nodes, and what is done about it.
-    metrics_cover_every_period: bool = switch(
-        True, "the load of nodes is fetched as the average of ten minutes alone; a rule that asks for another period finds none"
-    )
-    unmeasured_node_is_idle: bool = switch(
-        False, "rescheduling takes a node without figures as idle, and trusts figures however old they are"
-    )
     relief_exceeds_room: bool = switch(
         False, "rescheduling goes on evicting when the nodes with room are full, unless exactly nothing is left of their room"
     )
-    victims_are_matched_by_name: bool = switch(
-        False, "rescheduling finds its victims by the name of the pod alone, so a pod of that name in another namespace may be evicted"
-    )
-    groupless_pods_are_moved: bool = switch(True, "rescheduling leaves pods without a PodGroup where they are")
-    offline_only_is_known: bool = switch(True, "the strategy offlineOnly of rescheduling has no effect")
-    rescheduling_spares_nothing: bool = switch(
-        False,
-        "rescheduling evicts critical pods and pods that are not preemptable, and takes gangs below their minimum",
-    )
-    task_order_is_live: bool = switch(
-        False, "the tasks of a job are compared again while they are placed, so task-topology turns from one bucket to the next"
-    )
-    task_topology_is_exact: bool = switch(
-        True,
-        "task-topology keeps a pod apart only from pods that this cycle placed, goes on counting a pod whose placement was undone or "
-        "that finished, reads roles from the annotation only, and ignores all annotations of a group if one of them has a mistake",
-    )
 
     # Servers outside.
-    extender_is_asked_anew: bool = switch(
-        False, "an extender is asked for each pod, and again each time, instead of once for pods that are alike"
-    )
-    failed_open_disables_extender: bool = switch(
-        False, "an extender that fails when the cycle opens takes no part in it, although its answers are not to be ignored"
-    )
-    failed_job_ready_is_turned_round: bool = switch(
-        False, "where an extender fails to say whether a job is ready, the job is ready unless failures of the extender are ignored"
-    )
-    ignored_extender_spares_all: bool = switch(
-        False, "an extender that fails on victims spares all of them, even where its failures are ignored"
-    )
-    extender_code_needs_message: bool = switch(False, "a refusal of an extender that has a code and no message does not count")
-    extender_scores_are_required: bool = switch(
-        False, "a pod is placed nowhere if an extender names no scores, even where its failures are ignored"
-    )
 
     # Cards that a device plugin gives out by annotations.
-    undone_cards_stay_taken: bool = switch(False, "a gang that is not placed after all keeps its vGPU memory until the cycle ends")
-    leaving_cards_are_free: bool = switch(False, "the cards of a pod that is being deleted are given to others while it still runs")
-    unknown_cards_pass: bool = switch(False, "a node that has not registered its cards may take a pod that asks for cards")
-    cards_reserved_by_predicates: bool = switch(
-        False, "cards are reserved and written to pods only if the policy also has the plugin predicates"
-    )
-    unhealthy_cards_are_used: bool = switch(False, "vGPUs are given out of cards that their node reports as unhealthy")
-    card_scores_come_from_filter: bool = switch(
-        False, "where deviceshare is switched off as a filter (enablePredicate), it does not score nodes either"
-    )
-    cards_counted_once_a_pod: bool = switch(
-        False, "of a pod with several containers on one card, only the first container counts once the pod runs"
-    )
-    zero_cards_take_room: bool = switch(
-        False, "a container that asks for 0 vGPUs takes memory and cores of a card for the rest of the cycle, and gets no card"
-    )
-    stale_cards_count: bool = switch(
-        False,
-        "a waiting pod that names cards in its annotations already holds them as well once it is placed, and finds no place if the "
-        "node has no room beside them",
-    )
-    vgpu_requests_wrap: bool = switch(
-        False, "a request for vGPUs of 2147483648 or more wraps round as a number of 32 bits does: 4Gi of vgpu-memory is a whole card"
-    )
-    card_modes_are_kept: bool = switch(True, "a node that shares its cards by MPS or MIG counts as one that shares them by HAMi")
     unserved_cards_pass: bool = switch(
         False, "a pod that asks for parts of cards which no plugin of the policy gives out is placed all the same"
     )
-    spread_prefers_idle_cards: bool = switch(True, "the schedule policy spread orders the cards of a node and prefers no node")
 
     # CPUs that a kubelet gives to one container alone.
-    cpus_must_suffice: bool = switch(
-        True, "numa-aware lets a pod onto a node with too few free CPUs if the node's policy is best-effort, and takes none there"
-    )
-    unreadable_cpus_are_none: bool = switch(
-        False,
-        "in a Numatopology object, a list of CPUs that cannot be read means that no CPU is free, and a reservation with a mistake, or "
-        "of something else than cpu, memory and ephemeral-storage, that nothing is reserved",
-    )
-    whole_cores_are_looked_up: bool = switch(
-        True, "numa-aware takes a socket or core for free if the CPU of the same number is, and cores of one number for one core"
-    )
 
     # Words.
     refusals_tell_all: bool = switch(

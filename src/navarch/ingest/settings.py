@@ -34,7 +34,6 @@ def settings_for(
         shadow_groups=not policy.param("groupRequired"),
         imply_queues=semantics.implied_queues,
         absent_priority=1 if semantics.absent_priority_is_one else 0,
-        unreadable_cpus_are_none=semantics.unreadable_cpus_are_none,
         composite_groups="schedule" in policy.actions,
         queue_label=str(policy.param("queueLabelKey")),
     )

@@ -17,8 +17,6 @@ from navarch.model.spec import ObjectSpec
 
 VERSIONS: Final = ("nodeinfo.volcano.sh/v1alpha1",)
 KIND: Final = "Numatopology"
-RESERVED: Final = {"cpu", "memory", "ephemeral-storage"}
-"""What a kubelet can reserve for the system."""
 
 
 class ResourceInfo(Part, frozen=True):
@@ -52,15 +50,14 @@ class Numatopology(KubeObject, frozen=True):
 def read_numatopology(found: Numatopology, settings: Settings) -> ObjectSpec:
     name, spec = found.metadata.name, found.spec
     policies = spec.policies or {}
-    lenient = settings.unreadable_cpus_are_none
     cpu = (spec.numares or {}).get("cpu")
     value = CpuTopologySpec(
         node=name,
         cpu_manager=policies.get("CPUManagerPolicy", ""),
         topology_manager=policies.get("TopologyManagerPolicy", ""),
         cpus=tuple(sorted(_cpu(name, number, place) for number, place in (spec.cpu_detail or {}).items())),
-        free=None if cpu is None else _free(name, cpu.allocatable or "", lenient=lenient),
-        reserved=_reserved(name, spec.res_reserved, lenient=lenient),
+        free=None if cpu is None else _free(name, cpu.allocatable or ""),
+        reserved=-(-dict(amounts(spec.res_reserved, KIND, name, "spec.resReserved")).get("cpu", 0) // 1000),
         assigned=frozenset(
             key for pod in spec.pod_allocations or () for key in (pod.uid or "", f"{pod.namespace or ''}/{pod.name or ''}")
         ),
@@ -78,26 +75,10 @@ def _cpu(name: str, number: str, place: CpuInfo) -> CpuSpec:
     return CpuSpec(int(number), place.numa, place.socket, place.core)
 
 
-def _reserved(name: str, listed: ResourceList | None, *, lenient: bool) -> int:
-    """How many CPUs are reserved. `lenient`: a mistake in the list leaves nothing of it."""
-    try:
-        found = dict(amounts(listed, KIND, name, "spec.resReserved"))
-    except ObjectError:
-        if lenient:
-            return 0
-        raise
-    return 0 if lenient and (listed or {}).keys() - RESERVED else -(-found.get("cpu", 0) // 1000)
-
-
-def _free(name: str, text: str, *, lenient: bool) -> int:
-    """The free CPUs. `lenient`: none if the list cannot be read, and with blanks it cannot."""
-    if lenient and text.split() != [text]:
-        return 0
+def _free(name: str, text: str) -> int:
     try:
         return read_cpu_list(text)
     except ValueError as error:
-        if lenient:
-            return 0
         expected = f"a list of CPUs such as 0-3,8 ({error})"
         raise ObjectError(KIND, name, "spec.numares[cpu].allocatable", repr(text[:60]), expected) from None
 

@@ -114,14 +114,6 @@ class TaskOrder(Protocol):
 
 
 @runtime_checkable
-class MovingTaskOrder(Protocol):
-    """Whether the keys of the job's tasks change while its tasks are placed. Asked only where the policy compares tasks anew
-    (`task_order_is_live`)."""
-
-    def task_order_moves(self, job: Job) -> bool: ...
-
-
-@runtime_checkable
 class JobValid(Protocol):
     """Asked before an action places or evicts for a job. A Reason excludes the job and becomes its condition."""
 
@@ -383,7 +375,6 @@ POINTS: dict[str, type] = {
     "job_order": JobOrder,
     "sub_job_order": SubJobOrder,
     "task_order": TaskOrder,
-    "task_order_moves": MovingTaskOrder,
     "job_valid": JobValid,
     "job_enqueueable": JobEnqueueable,
     "job_enqueued": JobEnqueued,

@@ -38,7 +38,6 @@ from navarch.engine.points.protocols import (
     JobStarving,
     JobTurn,
     JobValid,
-    MovingTaskOrder,
     Overused,
     Preemptable,
     Preemptive,
@@ -227,10 +226,6 @@ class PluginRunner:
             for t in (left, right)
         ]
         return _compare_tasks(keys[0], keys[1])
-
-    def task_order_moves(self, job: Job) -> bool:
-        """Whether the tasks of the job must be compared again after each placement."""
-        return self.semantics.task_order_is_live and any(p.task_order_moves(job) for p in self.implementing(MovingTaskOrder))
 
     # jobs
 

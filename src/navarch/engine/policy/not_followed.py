@@ -6,19 +6,110 @@ docs/parity.md has the same sentences, with what Navarch does instead and how ma
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from navarch.engine.policy.values import Policy
 
-NOT_FOLLOWED: Mapping[str, Mapping[str, str]] = {
-    "volcano": {
-        "undoing an eviction does not bring the pod back for scores, pod count, ports and affinity in this cycle": (
-            "preempt reclaim gangpreempt gangreclaim"
+
+class Accident(NamedTuple):
+    name: str
+    of: str
+    """Actions and plugins, one of which a policy must have to meet it; empty: every policy does."""
+    text: str
+
+
+NOT_FOLLOWED: Mapping[str, tuple[Accident, ...]] = {
+    "volcano": (
+        Accident(
+            "undone-evictions",
+            "preempt reclaim gangpreempt gangreclaim",
+            "undoing an eviction does not bring the pod back for scores, pod count, ports and affinity in this cycle",
         ),
-    },
+        Accident(
+            "cards-that-cannot-serve",
+            "deviceshare",
+            "cards that are broken, split by MIG, or not registered by their node are given out, and so are those of pods "
+            "that are being deleted",
+        ),
+        Accident(
+            "deviceshare-needs-predicates",
+            "deviceshare",
+            "cards are reserved only if the policy also has the plugin predicates, and scored only if deviceshare is switched"
+            " on as a filter",
+        ),
+        Accident("spread-prefers-no-node", "deviceshare", "the schedule policy spread orders the cards of a node and prefers no node"),
+        Accident("undone-cards", "deviceshare", "a gang that is not placed after all keeps its vGPU memory until the cycle ends"),
+        Accident(
+            "cards-named-before",
+            "deviceshare",
+            "a waiting pod that names cards in its annotations holds those as well as the ones it gets",
+        ),
+        Accident(
+            "vgpu-numbers",
+            "deviceshare",
+            "vGPU requests are numbers of 32 bits: 4Gi of vgpu-memory asks for a whole card, 3Gi for less than nothing",
+        ),
+        Accident(
+            "containers-on-one-card",
+            "deviceshare",
+            "of several containers on one card only the first counts once the pod runs, and a container that asks for no card"
+            " takes room of one",
+        ),
+        Accident(
+            "cpus-by-number",
+            "numa-aware",
+            "numa-aware sends a pod to a best-effort node with too few free CPUs, and finds free cores by the numbers of CPUs",
+        ),
+        Accident(
+            "unreadable-cpus",
+            "numa-aware",
+            "a Numatopology object whose list of CPUs cannot be read has none free, and one mistake in its reservation drops "
+            "all of it",
+        ),
+        Accident(
+            "topology-of-one-cycle",
+            "task-topology",
+            "task-topology keeps pods apart only from pods that this cycle placed, goes on counting placements that were "
+            "undone, and ignores all annotations of a group if one has a mistake",
+        ),
+        Accident("turns-between-buckets", "task-topology", "task-topology turns from one bucket to the next while it places a job"),
+        Accident(
+            "rescheduling-victims",
+            "rescheduling",
+            "rescheduling finds victims by pod name, evicts critical pods, breaks gangs, spares pods without a PodGroup, and "
+            "ignores the strategy offlineOnly",
+        ),
+        Accident(
+            "unmeasured-load",
+            "rescheduling",
+            "rescheduling takes a node without figures as idle, trusts figures however old, and reads the average of ten "
+            "minutes alone",
+        ),
+        Accident("restored-load", "usage", "a pod whose eviction is undone counts as load that is not measured yet"),
+        Accident("extender-asked-again", "extender", "an extender is asked for each pod, and again each time"),
+        Accident(
+            "extender-failures",
+            "extender",
+            "where an extender fails it may start jobs, spare all victims or be left out, and a refusal with a code and no "
+            "message does not count",
+        ),
+        Accident(
+            "budgets-counted-anew",
+            "pdb",
+            "disruption budgets are counted again for each node, pods without labels are never victims under them, and "
+            "shuffle evicts every pod that they allow",
+        ),
+        Accident(
+            "windows-at-midnight",
+            "tdm",
+            "a time window that ends on the next day is closed again at midnight, and a job below its minimum may lose a pod "
+            "when it closes",
+        ),
+    ),
 }
-"""`compat` -> sentence -> actions and plugins, one of which a policy must have; empty: every policy meets it."""
+"""`compat` -> accidents of that system."""
 
 
 def not_followed(policy: Policy) -> list[str]:
     used = {*policy.actions, *(option.name for tier in policy.tiers for option in tier)}
-    return [text for text, names in NOT_FOLLOWED.get(policy.compat, {}).items() if not names or used & set(names.split())]
+    return [each.text for each in NOT_FOLLOWED.get(policy.compat, ()) if not each.of or used & set(each.of.split())]

@@ -74,7 +74,6 @@ SAME_SWITCH: Mapping[str, str] = {
     "job_enqueued": "job_enqueueable",
     "job_missing": "job_ready",
     "sub_job_missing": "sub_job_ready",
-    "task_order_moves": "task_order",
     "pre_predicate": "predicate",
     "node_filters": "predicate",
     "node_scorers": "node_order",

@@ -101,17 +101,17 @@ class NodeLoadFeed:
 
 
 def loads_of(nodes: Sequence[str], config: LoadConfig, answers: Sequence[Percents], now: float) -> dict[str, NodeLoad]:
-    """The figures of each node over the periods. A node without any figure is left out, unless such a node counts as idle."""
+    """The figures of each node over the periods. A node without any figure is left out."""
     found: dict[str, NodeLoad] = {}
     for node in nodes:
         cpu: dict[str, float] = {}
         memory: dict[str, float] = {}
         for period, answer in zip(config.periods, answers, strict=True):
             of_cpu, of_memory = answer.get(node, (None, None))
-            if of_cpu is not None or config.absent_is_idle:
-                cpu[period] = of_cpu or 0.0
-            if of_memory is not None or config.absent_is_idle:
-                memory[period] = of_memory or 0.0
+            if of_cpu is not None:
+                cpu[period] = of_cpu
+            if of_memory is not None:
+                memory[period] = of_memory
         if cpu or memory:
             found[node] = NodeLoad(cpu, memory, now)
     return found

@@ -44,8 +44,6 @@ class LoadConfig(Struct, frozen=True):
     username: str = ""
     password: str = ""
     periods: tuple[str, ...] = (USUAL_PERIOD,)
-    absent_is_idle: bool = False
-    """A node without figures has load 0 (see `unmeasured_node_is_idle`)."""
 
 
 def read_config(policy: Policy) -> LoadConfig | None:
@@ -65,16 +63,13 @@ def read_config(policy: Policy) -> LoadConfig | None:
         username=_text(given, "elasticsearch.username"),
         password=_text(given, "elasticsearch.password"),
         periods=_periods(policy),
-        absent_is_idle=policy.semantics.unmeasured_node_is_idle,
     )
 
 
 def _periods(policy: Policy) -> tuple[str, ...]:
     """The periods that rules of the policy read."""
-    wanted = [USUAL_PERIOD]
-    if policy.semantics.metrics_cover_every_period:
-        wanted += [str(option.arguments.get("metricsPeriod") or "5m") for option in policy.plugins if option.name == "rescheduling"]
-    return tuple(dict.fromkeys(wanted))
+    moved = [str(option.arguments.get("metricsPeriod") or "5m") for option in policy.plugins if option.name == "rescheduling"]
+    return tuple(dict.fromkeys([USUAL_PERIOD, *moved]))
 
 
 def _text(given: Mapping[str, object], name: str) -> str:

@@ -2,8 +2,6 @@
 
 Budgets count over the whole cycle: an eviction for one job lowers what is allowed for the next. A pod without labels, which no
 budget selects, may be evicted. Where whole gangs are evicted, what a gang cannot spare is offered together or not at all.
-Without `budgets_are_strict` budgets are counted again for each question, pods without labels are never offered, and the plugin names
-every allowed pod to `shuffle`.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from collections.abc import Sequence
 
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import AllocateEvents, Change, EachChange, VictimTasks
+from navarch.engine.points.protocols import Change, EachChange
 from navarch.engine.victims.units import lost_together
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import DisruptionBudgetSpec, TaskSpec
@@ -26,7 +24,6 @@ class Pdb(Plugin):
     name = "pdb"
 
     def open(self) -> None:
-        self.strict = self.session.semantics.budgets_are_strict
         self.budgets: dict[str, list[tuple[int, DisruptionBudgetSpec]]] = {}
         """By namespace, numbered. A budget without requirements means no pod."""
         budgets = sorted(self.session.snapshot.budgets.items())
@@ -35,10 +32,6 @@ class Pdb(Plugin):
             if budget.selector is not None and budget.selector.requirements:
                 self.budgets.setdefault(namespace, []).append((number, budget))
         self._of_labels: dict[int, list[tuple[int, DisruptionBudgetSpec]]] = {}
-        if not self.strict:
-            self.session.stop_asking(self, AllocateEvents)
-        else:
-            self.session.stop_asking(self, VictimTasks)
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int] | None:
         return self._allowed(candidates)
@@ -55,9 +48,6 @@ class Pdb(Plugin):
                 for number, count in spent.items():
                     left[number] -= count
         return [task for task in candidates if task in allowed]
-
-    def victim_tasks(self, candidates: Sequence[int]) -> list[int] | None:
-        return self._allowed(candidates)
 
     def on_allocate(self, change: Change) -> None:
         if change.undone and self.session.status[change.tasks[0]] != TaskStatus.PIPELINED:
@@ -78,11 +68,8 @@ class Pdb(Plugin):
     def _allowed(self, candidates: Sequence[int]) -> list[int]:
         left, out = list(self.left), []
         for task in candidates:
-            spec = self.session.task(task)
-            if not spec.labels and not self.strict:
-                continue
-            numbers = self._budgets_of(task, spec)
-            if self.strict and any(left[number] <= 0 for number in numbers):
+            numbers = self._budgets_of(task, self.session.task(task))
+            if any(left[number] <= 0 for number in numbers):
                 continue
             for number in numbers:
                 left[number] -= 1

@@ -57,7 +57,7 @@ class Tdm(Plugin):
         self.zones: dict[str, bool] = {}
         """Zone -> whether it is open now. A zone whose window cannot be read is neither entered nor cleared."""
         for zone, text in windows.items():
-            opened = is_open(text, session.now, cross_midnight=session.semantics.windows_cross_midnight)
+            opened = is_open(text, session.now)
             if opened is None:
                 message = f'argument tdm.revocable-zone.{zone}: found {text!r}, expected "HH:MM-HH:MM"; the zone stays closed'
                 session.record.warnings.append(message)
@@ -126,7 +126,7 @@ def is_revocable(spec: TaskSpec) -> bool:
     return any(name == ZONE for name, _ in spec.shape.hints)
 
 
-def is_open(window: str, now: float, *, cross_midnight: bool = True) -> bool | None:
+def is_open(window: str, now: float) -> bool | None:
     """Whether a window holds at this moment; None if it is no window.
 
     >>> is_open("22:00-06:00", 3 * 3600), is_open("10:00-12:00", 12 * 3600), is_open("10-12", 0)
@@ -140,7 +140,7 @@ def is_open(window: str, now: float, *, cross_midnight: bool = True) -> bool | N
     at = math.floor(now) % DAY
     if start < end:
         return start <= at <= end
-    return at >= start or (cross_midnight and at <= end)
+    return at >= start or at <= end
 
 
 def most_evictions(job: Job) -> int:
@@ -148,8 +148,7 @@ def most_evictions(job: Job) -> int:
     annotations, counts = job.spec.annotations, job.counts
     running, tasks = counts[TaskStatus.RUNNING], len(job.tasks)
     if MIN_AVAILABLE in annotations:
-        spare = running - _count(annotations[MIN_AVAILABLE], tasks)
-        return spare if spare >= 0 else 0 if job.session.semantics.budgets_are_strict else 1
+        return max(running - _count(annotations[MIN_AVAILABLE], tasks), 0)
     if MAX_UNAVAILABLE in annotations:
         missing = tasks - counts[TaskStatus.SUCCEEDED] - counts[TaskStatus.FAILED] - running
         return max(_count(annotations[MAX_UNAVAILABLE], tasks) - missing, 0)

@@ -211,7 +211,7 @@ def test_two_plugins_may_fail() -> None:
 
 
 def test_every_point_that_forbids_has_an_answer_that_refuses() -> None:
-    told = {"QueueReport", "queue_figures", "queues_owed", "task_order_moves"}
+    told = {"QueueReport", "queue_figures", "queues_owed"}
     preferences = {*PREFERENCES, "part_order", "queue_rank", "nominated_node", "idle_fit_score", "device_order", "device_choice"}
     assert set(POINTS) - GUARDED_POINTS - preferences - told == {"scenario_generator"}
     for point in GUARDED_POINTS - {"node_filters"}:

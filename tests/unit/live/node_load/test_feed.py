@@ -16,7 +16,7 @@ from navarch.kube.connect import Endpoint
 from navarch.live.node_load.feed import NodeLoadFeed, loads_of
 from navarch.live.node_load.source import LoadConfig, read_config
 from navarch.model.cluster import Cluster
-from navarch.model.node_load import NodeLoad, load_columns
+from navarch.model.node_load import load_columns
 from navarch.model.spec import NodeSpec
 from navarch.offline.policies import read_policy
 
@@ -25,8 +25,8 @@ USAGE = [{"name": "usage"}]
 RESCHEDULING = [{"name": "rescheduling", "arguments": {"metricsPeriod": "15m"}}]
 
 
-def policy(plugins: list[dict[str, Any]], compat: str = "strict", **metrics: Any) -> Policy:
-    document = {"actions": "allocate", "tiers": [{"plugins": plugins}], "metrics": metrics, "compat": compat}
+def policy(plugins: list[dict[str, Any]], **metrics: Any) -> Policy:
+    document = {"actions": "allocate", "tiers": [{"plugins": plugins}], "metrics": metrics}
     return read_policy(document, installed())
 
 
@@ -37,15 +37,8 @@ def test_load_is_fetched_only_where_a_plugin_reads_it() -> None:
     assert config == LoadConfig("prometheus", "http://p", interval=5.0, periods=("10m", "15m"))
 
 
-def test_volcano_fetches_ten_minutes_alone() -> None:
-    config = read_config(policy(RESCHEDULING, "volcano", type="prometheus", address="http://p", interval="soon"))
-    assert config == LoadConfig("prometheus", "http://p", interval=30.0, periods=("10m",), absent_is_idle=True)
-
-
-@pytest.mark.parametrize(("idle", "found"), [(False, {}), (True, {"n2": NodeLoad({"10m": 0.0}, {"10m": 0.0}, NOW)})])
-def test_a_node_without_figures_is_left_out_or_idle(idle: bool, found: dict[str, NodeLoad]) -> None:
-    config = LoadConfig("prometheus", absent_is_idle=idle)
-    assert loads_of(["n2"], config, [{"n2": (None, None)}], NOW) == found
+def test_a_node_without_figures_is_left_out() -> None:
+    assert loads_of(["n2"], LoadConfig("prometheus"), [{"n2": (None, None)}], NOW) == {}
 
 
 async def until(condition: Any) -> None:

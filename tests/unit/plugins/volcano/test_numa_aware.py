@@ -74,10 +74,9 @@ def test_each_policy_admits_its_hints(policy: str, free: str, count: int, got: s
     assert place(made.session(NumaAware)) == (got if policy != "none" else None)
 
 
-@pytest.mark.parametrize(("compat", "got"), [("strict", None), ("volcano", "")])
-def test_too_few_free_cpus_under_best_effort(compat: str, got: str | None) -> None:
+def test_too_few_free_cpus_under_best_effort() -> None:
     made = pod(world(topology("n0", "0-2", "best-effort", cpus(2, 4))), 4, "best-effort")
-    assert place(made.session(NumaAware, compat=compat)) == got
+    assert place(made.session(NumaAware)) is None
 
 
 def test_refusals_say_why() -> None:
@@ -130,19 +129,15 @@ def test_predictions_count_until_the_node_has_reported_the_pods() -> None:
     assert place(made.session(NumaAware)) == "0-1"
 
 
-@pytest.mark.parametrize(("by_number", "got"), [(False, "1,9"), (True, "0,8-9")])
-def test_cores_that_are_free_in_part(by_number: bool, got: str) -> None:
-    """CPU 0 is taken, its second thread is free: by its number the core is not free, by its CPUs neither."""
-    layout = CpuLayout(cpus(2, 4, threads=2), by_number=by_number)
-    free = read_cpu_list("1,8-9") if not by_number else read_cpu_list("0,8-9")
-    found = layout.take(free, 2 if not by_number else 3)
-    assert found is not None and write_cpu_list(found) == got
+def test_cores_that_are_free_in_part_are_taken_after_whole_ones() -> None:
+    """CPU 0 is taken and its second thread, 8, is free."""
+    found = CpuLayout(cpus(2, 4, threads=2)).take(read_cpu_list("1,8-9"), 2)
+    assert found is not None and write_cpu_list(found) == "1,9"
 
 
-def test_cores_of_two_sockets_with_one_number() -> None:
+def test_cores_of_two_sockets_with_one_number_are_two_cores() -> None:
     layout = tuple(CpuSpec(n, n // 2, n // 2, n % 2) for n in range(4))
-    whole, by_number = (CpuLayout(layout, by_number=b).take(0b1111, 1) for b in (False, True))
-    assert (whole, by_number) == (0b0001, 0b0101)
+    assert CpuLayout(layout).take(0b1111, 1) == 0b0001
 
 
 @given(
@@ -152,7 +147,7 @@ def test_cores_of_two_sockets_with_one_number() -> None:
 )
 def test_the_best_hint_is_the_narrowest_and_lowest(free: list[int], count: int, policy: str) -> None:
     """Against all sets of zones, one by one."""
-    layout = CpuLayout(cpus(len(free), 4), by_number=False)
+    layout = CpuLayout(cpus(len(free), 4))
     bits = sum(((1 << n) - 1) << 4 * zone for zone, n in enumerate(free))
     every = [set(c) for size in range(1, len(free) + 1) for c in combinations(range(len(free)), size)]
     least = min((len(zones) for zones in every if 4 * len(zones) >= count), default=len(free))
@@ -160,27 +155,11 @@ def test_the_best_hint_is_the_narrowest_and_lowest(free: list[int], count: int, 
     hints.sort(key=lambda zones: (len(zones) != least, len(zones), sum(1 << zone for zone in zones)))
     best = hints[0] if hints else None
     preferred = best is not None and len(best) == least
-    admitted = {"best-effort": True, "restricted": preferred, "single-numa-node": preferred and best is not None and len(best) == 1}[
-        policy
-    ]
-    answer = NumaNode(layout, policy, 0).answer(bits, (("c", count),), must_suffice=False)
+    one_zone = preferred and best is not None and len(best) == 1
+    admitted = {"best-effort": best is not None, "restricted": preferred, "single-numa-node": one_zone}[policy]
+    answer = NumaNode(layout, policy, 0).answer(bits, (("c", count),))
     assert (answer.refused == "") == admitted
     if admitted and best is not None:
         assert answer.cpus.bit_count() == count and answer.cpus & ~bits == 0
         assert answer.zones == len(best)
         assert all(layout.zones[zone] & answer.cpus for zone in best)
-
-
-@pytest.mark.parametrize(("policy", "refused"), [("best-effort", ""), ("restricted", "main"), ("single-numa-node", "main")])
-def test_a_node_that_reports_no_cpus_under_volcano(policy: str, refused: str) -> None:
-    """No zone is the narrowest of none: policies that need a preferred hint refuse also a container without CPUs of its own."""
-    for by_number in (True, False):
-        empty = NumaNode(CpuLayout((), by_number=by_number), policy, 0)
-        assert empty.answer(0, (("main", 0),), must_suffice=False).refused == (refused if by_number else "")
-
-
-def test_a_node_that_reports_no_free_list_under_volcano() -> None:
-    """The first container has no wish because nothing is known; after it the list is known, and empty."""
-    for by_number, refused in ((True, "second"), (False, "")):
-        silent = NumaNode(CpuLayout(cpus(1, 4), by_number=by_number), "restricted", 0)
-        assert silent.answer(None, (("first", 1), ("second", 1)), must_suffice=False).refused == refused

@@ -45,18 +45,10 @@ def test_evictions_of_the_cycle_count_and_those_taken_back_do_not() -> None:
     assert offered(session) == 2
 
 
-def test_each_question_is_fresh_where_budgets_are_not_strict() -> None:
-    session = world(2).session(Pdb, compat="volcano")
-    session.statement().evict(job_of(session, "j").tasks[0])
-    assert offered(session) == 2
-
-
 def test_pods_that_no_budget_means_are_free() -> None:
     made = world(0).job("k").pods("k", cpu=1, node="n").pods("k", cpu=1, node="n", labels={"app": "db"})
-    for compat, expected in (("strict", 2), ("volcano", 1)):
-        session = made.session(Pdb, compat=compat)
-        free = plugin(session).reclaimable(0, list(job_of(session, "k").tasks))
-        assert free is not None and len(free) == expected, "without labels a pod is dropped where budgets are not strict"
+    session = made.session(Pdb)
+    assert plugin(session).reclaimable(0, list(job_of(session, "k").tasks)) == list(job_of(session, "k").tasks)
 
 
 def test_a_budget_without_requirements_or_of_another_namespace_selects_no_pod() -> None:
@@ -68,9 +60,3 @@ def test_a_budget_without_requirements_or_of_another_namespace_selects_no_pod() 
 
 def test_a_pod_that_is_being_disrupted_already_costs_nothing() -> None:
     assert offered(world(0, disrupted_pods=frozenset({"j-0"})).session(Pdb)) == 1
-
-
-def test_it_names_victims_only_where_budgets_are_not_strict() -> None:
-    candidates = [0, 1, 2]
-    assert world(2).session(Pdb).victim_tasks(candidates) == []
-    assert len(world(2).session(Pdb, compat="volcano").victim_tasks(candidates)) == 2

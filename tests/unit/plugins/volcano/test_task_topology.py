@@ -1,4 +1,4 @@
-"""Task-topology: annotations, and what strict mode mends."""
+"""Task-topology: annotations and scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.worlds.plugin_session import World, job_of, place
 
 from navarch.engine.session import Session
 from navarch.plugins.volcano.task_topology.annotations import AFFINITY, ANTI_AFFINITY, TASK_ORDER, read_relations
-from navarch.plugins.volcano.task_topology.plugin import ROLE, TaskTopology
+from navarch.plugins.volcano.task_topology.plugin import TaskTopology
 
 
 def world(**annotations: str) -> World:
@@ -17,8 +17,8 @@ def world(**annotations: str) -> World:
     return made.node("n0", cpu=8, memory="16Gi").node("n1", cpu=8, memory="16Gi")
 
 
-def pods(made: World, role: str, count: int = 1, node: str = "", *, by_label: bool = False) -> World:
-    return made.pods("j", count, node=node, role=role, annotations={} if by_label else {ROLE: role}, cpu=1, memory="1Gi")
+def pods(made: World, role: str, count: int = 1, node: str = "") -> World:
+    return made.pods("j", count, node=node, role=role, cpu=1, memory="1Gi")
 
 
 def scores(session: Session) -> dict[str, list[float]]:
@@ -31,56 +31,43 @@ def scores(session: Session) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "trim", "near", "mistakes"),
+    ("text", "near", "mistakes"),
     [
-        ("a,b;c", False, {("a", "b"), ("b", "a"), ("c", "c")}, 0),
-        (" a , b ", True, {("a", "b"), ("b", "a")}, 0),
-        ("a , b", False, None, 1),
-        ("a,a", True, None, 1),
-        ("nobody", True, None, 1),
-        ("", False, {("", "")}, 0),
-        ("", True, set(), 0),
+        ("a,b;c", {("a", "b"), ("b", "a"), ("c", "c")}, 0),
+        (" a , b ", {("a", "b"), ("b", "a")}, 0),
+        ("a,a", None, 1),
+        ("nobody", None, 1),
+        ("", set(), 0),
     ],
 )
-def test_the_annotation_relates_the_roles_that_it_names(
-    text: str, trim: bool, near: set[tuple[str, str]] | None, mistakes: int
-) -> None:
-    found, wrong = read_relations({AFFINITY: text}, {"a", "b", "c"}, trim=trim)
+def test_the_annotation_relates_the_roles_that_it_names(text: str, near: set[tuple[str, str]] | None, mistakes: int) -> None:
+    found, wrong = read_relations({AFFINITY: text}, {"a", "b", "c"})
     assert (None if found is None else set(found.near), len(wrong)) == (near, mistakes)
 
 
 def test_a_mistake_names_the_annotation_and_what_was_expected() -> None:
-    (wrong,) = read_relations({TASK_ORDER: "master"}, {"ps", "worker"}, trim=True)[1]
+    (wrong,) = read_relations({TASK_ORDER: "master"}, {"ps", "worker"})[1]
     assert wrong == f"{TASK_ORDER}: found 'master', expected a role of the job (ps, worker)"
 
 
-@pytest.mark.parametrize(("compat", "kept"), [("strict", [100.0, 100.0]), ("volcano", [0.0, 0.0])])
-def test_one_mistake_leaves_out_one_annotation_or_all(compat: str, kept: list[float]) -> None:
-    session = pods(world(affinity="ps", anti="nobody"), "ps").session(TaskTopology, compat=compat)
-    assert scores(session) == {"j-0": kept}
+def test_one_mistake_leaves_out_one_annotation() -> None:
+    session = pods(world(affinity="ps", anti="nobody"), "ps").session(TaskTopology)
+    assert scores(session) == {"j-0": [100.0, 100.0]}
     assert any("nobody" in text for text in session.record.warnings)
 
 
-@pytest.mark.parametrize(("compat", "score"), [("strict", 100.0), ("volcano", 0.0)])
-def test_a_role_by_label(compat: str, score: float) -> None:
-    session = pods(world(affinity="ps"), "ps", by_label=True).session(TaskTopology, compat=compat)
-    assert scores(session) == {"j-0": [score, score]}
-
-
-@pytest.mark.parametrize(("compat", "there"), [("strict", 0.0), ("volcano", 100.0)])
-def test_running_pods_repel(compat: str, there: float) -> None:
+def test_running_pods_repel() -> None:
     made = pods(pods(world(anti="ps"), "ps", node="n0"), "ps")
-    assert scores(made.session(TaskTopology, compat=compat))["j-1"] == [there, 100.0]
+    assert scores(made.session(TaskTopology))["j-1"] == [0.0, 100.0]
 
 
-@pytest.mark.parametrize(("compat", "after"), [("strict", [100.0, 100.0]), ("volcano", [100.0, 50.0])])
-def test_an_undone_placement_is_forgotten_in_strict_mode(compat: str, after: list[float]) -> None:
-    session = pods(world(affinity="ps"), "ps", 2).session(TaskTopology, compat=compat)
+def test_an_undone_placement_is_forgotten() -> None:
+    session = pods(world(affinity="ps"), "ps", 2).session(TaskTopology)
     job, statement = job_of(session, "j"), session.statement()
     statement.allocate(job, [job.tasks[0]], [0], session.class_of(job.tasks[0]))
     assert scores(session)["j-1"] == [100.0, 50.0]
     statement.discard()
-    assert scores(session)["j-1"] == after
+    assert scores(session)["j-1"] == [100.0, 100.0]
 
 
 def test_an_evicted_pod_repels_no_longer() -> None:

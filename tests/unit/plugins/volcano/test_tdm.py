@@ -22,8 +22,8 @@ def world() -> World:
     return World().node("plain", cpu=9).node("zone", {ZONE: "rz1"}, cpu=9).node("unknown", {ZONE: "rz9"}, cpu=9).queue("q")
 
 
-def open_at(made: World, hour: float, compat: str = "strict", more: dict[str, Any] | None = None) -> Session:
-    return made.session(Tdm, arguments={**NIGHT, **(more or {})}, now=10 * 86400 + hour * HOUR, compat=compat)
+def open_at(made: World, hour: float, more: dict[str, Any] | None = None) -> Session:
+    return made.session(Tdm, arguments={**NIGHT, **(more or {})}, now=10 * 86400 + hour * HOUR)
 
 
 def plugin(session: Session) -> Tdm:
@@ -66,18 +66,17 @@ def test_static_answers_change_with_the_hour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "hour", "strict", "literal"),
+    ("window", "hour", "opened"),
     [
-        ("10:00-12:00", 9.99, False, False),
-        ("10:00-12:00", 12, True, True),
-        ("20:00-06:00", 3, True, False),
-        ("20:00-06:00", 20, True, True),
-        ("08:00-08:00", 7, True, False),
+        ("10:00-12:00", 9.99, False),
+        ("10:00-12:00", 12, True),
+        ("20:00-06:00", 3, True),
+        ("20:00-06:00", 20, True),
+        ("08:00-08:00", 7, True),
     ],
 )
-def test_a_window_may_cross_midnight(window: str, hour: float, strict: bool, literal: bool) -> None:
-    assert is_open(window, hour * HOUR) is strict
-    assert is_open(window, hour * HOUR, cross_midnight=False) is literal
+def test_a_window_may_cross_midnight(window: str, hour: float, opened: bool) -> None:
+    assert is_open(window, hour * HOUR) is opened
 
 
 def test_a_window_that_cannot_be_read_neither_admits_nor_evicts() -> None:
@@ -109,10 +108,6 @@ def test_a_closed_zone_is_cleared_as_budgets_allow(budget: dict[str, str] | None
     """Four of five pods run."""
     assert len(open_at(running(budget), 12).victim_tasks([0, 1, 2, 3])) == expected
     assert open_at(running(budget), 21).victim_tasks([0, 1, 2, 3]) == []
-
-
-def test_a_job_below_its_minimum_loses_a_pod_only_where_budgets_are_not_strict() -> None:
-    assert len(open_at(running({MIN_AVAILABLE: "5"}), 12, compat="volcano").victim_tasks([0, 1, 2, 3])) == 1
 
 
 def test_pods_that_are_not_preemptable_or_stand_elsewhere_stay() -> None:

@@ -14,7 +14,6 @@ from msgspec import Struct
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.protocols import Change
-from navarch.engine.reasons import Event, Reason
 from navarch.model.node_facts import node_fact
 from navarch.model.registered_cards import GPU_INDEX, gpu_cards, read_gpu_index
 from navarch.model.resources import BoolArray, IntArray
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 TIME = "volcano.sh/predicate-time"
-NO_ROOM_BESIDE = Reason(
-    "StaleCards",
-    "no card has room beside those that the pod's annotations name already",
-    undone_by=(Event.POD_CHANGED, Event.POD_REMOVED),
-)
 _RELEASING, _PENDING = int(TaskStatus.RELEASING), int(TaskStatus.PENDING)
 
 
@@ -47,13 +41,7 @@ class HeldGpus(Struct, frozen=True):
     cards: tuple[int, ...]
     memory: int
     """What the pod uses of each of them; 0 if it has them whole."""
-    stale: tuple[int, ...] = ()
-    """Cards that the pod named before it was placed, and holds as well."""
     chosen: bool = False
-
-    @property
-    def all_cards(self) -> list[int]:
-        return list(dict.fromkeys((*self.cards, *self.stale)))
 
 
 def gpu_columns(snapshot: Snapshot) -> GpuColumns:
@@ -86,7 +74,6 @@ class GpuCards:
         self.tells_leaving = False
         self.held: dict[int, HeldGpus] = {}
         self._evicted: dict[int, tuple[HeldGpus, bool]] = {}
-        self._counts_stale = session.semantics.stale_cards_count
         self._read_holders()
 
     def serves(self, asked: CardRequest | None) -> bool:
@@ -105,7 +92,7 @@ class GpuCards:
             if session.status[task] != _RELEASING:
                 self.held[task] = held
                 self._add(held, 1)
-            elif not session.semantics.leaving_cards_are_free:
+            else:
                 self._leave(held, 1)
 
     def _named(self, spec: TaskSpec, row: int) -> tuple[int, ...]:
@@ -116,9 +103,7 @@ class GpuCards:
     # questions
 
     def fits(self, task: TaskClass, at: Figures, *, now: bool = False) -> BoolArray:
-        known = self.columns.known[at.rows]
-        fits = self._room(task, at, now=now)
-        return fits | ~known if self.session.semantics.unknown_cards_pass else fits & known
+        return self._room(task, at, now=now) & self.columns.known[at.rows]
 
     def lacks_memory(self, task: TaskClass, at: Figures) -> BoolArray:
         """Nodes where no card has enough memory; the others, if any, lack idle cards."""
@@ -167,15 +152,10 @@ class GpuCards:
         asked = change.task.shape.cards
         assert asked is not None
         now = self.tells_leaving and not change.pipelined
-        stale = self._named(self.session.task(task), row) if self._counts_stale and not change.pipelined else ()
-        self._add(HeldGpus(row, stale, asked.memory), 1)
         cards = self._first(asked, row, now=now) or self._first(asked, row, now=False)
-        self._add(HeldGpus(row, stale, asked.memory), -1)
         if not cards:
-            if stale:
-                self.session.vetoed[task] = NO_ROOM_BESIDE
             return
-        held = self.held[task] = HeldGpus(row, cards, asked.memory, stale, chosen=True)
+        held = self.held[task] = HeldGpus(row, cards, asked.memory, chosen=True)
         self._mark(task, held)
         self._add(held, 1)
 
@@ -197,12 +177,9 @@ class GpuCards:
             if held is None:
                 continue
             self.session.bind_annotations.pop(task, None)
-            if change.undone and held.stale:
-                self._add(HeldGpus(held.row, held.stale, held.memory), -1)  # the cards that it did not name stay taken
-                continue
             self._add(held, -1)
             if not change.undone:
-                leaves = self.session.status[task] != _PENDING and not self.session.semantics.leaving_cards_are_free
+                leaves = bool(self.session.status[task] != _PENDING)
                 if leaves:
                     self._leave(held, 1)
                 self._evicted[task] = held, leaves
@@ -218,7 +195,7 @@ class GpuCards:
             self._add(held, 1)
 
     def _add(self, held: HeldGpus, sign: int) -> None:
-        cards = held.all_cards
+        cards = list(held.cards)
         self.pods[held.row, cards] += sign
         self.memory[held.row, cards] += sign * held.memory
 

@@ -23,7 +23,6 @@ from navarch.plugins.volcano.deviceshare.vgpu_choice import BINPACK, SPREAD
 from navarch.plugins.volcano.deviceshare.vgpus import Vgpus, group_of
 
 SHARING, NUMBER, VGPU = "deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable", "deviceshare.VGPUEnable"
-GEOMETRIES = "deviceshare.KnownGeometriesCMName"
 POLICY, WEIGHT, RULES = "deviceshare.SchedulePolicy", "deviceshare.ScheduleWeight", "deviceshare.GPUExclusiveRules"
 NAMED_NODES = 100
 """In the words of Volcano every refusal names its node; for more nodes than this one text stands for all."""
@@ -57,7 +56,7 @@ class DeviceShare(Plugin):
             has_effect=False,
         ),
         Argument(
-            GEOMETRIES,
+            "deviceshare.KnownGeometriesCMName",
             "str",
             "",
             "MIG geometries are not read: cards that are split by MIG are refused",
@@ -93,12 +92,9 @@ class DeviceShare(Plugin):
         ]
         self.vgpus: Vgpus | None = None
         if given.flag(VGPU):
-            named_geometries = bool(given.text(GEOMETRIES))
-            self.vgpus = Vgpus(session, given.text(POLICY), [rule for rule in rules if rule], refuse_mig=named_geometries)
+            self.vgpus = Vgpus(session, given.text(POLICY), [rule for rule in rules if rule])
         by_memory, whole = given.flag(SHARING), given.flag(NUMBER)
         self.gpus = GpuCards(session, by_memory=by_memory, whole=whole) if by_memory or whole else None
-        named = {option.name for tier in session.policy.tiers for option in tier}
-        self.reserves = not session.semantics.cards_reserved_by_predicates or "predicates" in named
         if self.vgpus is not None:
             session.distinguish_by(self._told_apart_by)
 
@@ -121,15 +117,11 @@ class DeviceShare(Plugin):
 
     def node_scorers(self) -> list[NodeScorer]:
         weight = self.given.integer(WEIGHT)
-        scored = self.option.is_enabled("predicate") or not self.session.semantics.card_scores_come_from_filter
-        return [VgpuScore(self.vgpus, weight)] if self.vgpus is not None and weight > 0 and scored else []
-
-    def undo_leaves_trace(self, task: TaskClass) -> bool:
-        return self.session.semantics.undone_cards_stay_taken and task.shape.cards is not None
+        return [VgpuScore(self.vgpus, weight)] if self.vgpus is not None and weight > 0 else []
 
     def on_allocate(self, change: Change) -> None:
         asked = change.task.shape.cards
-        if asked is None or not self.reserves:
+        if asked is None:
             return
         if self.gpus is not None and self.gpus.serves(asked):
             self.gpus.placed(change)
@@ -137,7 +129,7 @@ class DeviceShare(Plugin):
             self.vgpus.placed(change)
 
     def on_deallocate(self, change: Change) -> None:
-        if change.task.shape.cards is None or not self.reserves:
+        if change.task.shape.cards is None:
             return
         if self.gpus is not None:
             self.gpus.removed(change)

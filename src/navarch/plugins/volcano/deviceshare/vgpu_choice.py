@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from navarch.engine.figures import Rows
@@ -60,8 +59,6 @@ class Choice(Struct):
     orders: list[IntArray]
     """For each container, (nodes, cards): the cards in the order in which it looked at them."""
     score: FloatArray
-    unnamed: list[BoolArray]
-    """For each container, (nodes, cards): the cards that it takes room of without getting them."""
 
     def numbers(self, container: int, node: int) -> list[int]:
         """The cards that a container takes, in the order in which it takes them."""
@@ -76,19 +73,15 @@ def choose(
     allowed: BoolArray,
     use: Use,
     policy: str,
-    *,
-    idle_counts: bool = False,
-    zero_takes_room: bool = False,
 ) -> Choice:
     """`size` and `most`: memory of each card, and how many pods may share it. `allowed`: cards that the pod may use. `use` becomes
-    what it is with the pod. `idle_counts`: under `spread`, a card that had no pod scores. `zero_takes_room`: a container that asks for
-    no card takes room of one that has it."""
+    what it is with the pod. Under `spread`, a card that had no pod scores."""
     nodes = len(size)
     exists = most > 0
-    choice = Choice(np.ones(nodes, dtype=bool), [], [], [], np.zeros(nodes), [])
+    choice = Choice(np.ones(nodes, dtype=bool), [], [], [], np.zeros(nodes))
     for one in asked:
         need = np.full_like(size, one.memory) if one.memory else size
-        room = allowed & (most > use.pods) & (size - use.memory >= need) & (_unsigned(use.cores + one.cores) <= FULL)
+        room = allowed & (most > use.pods) & (size - use.memory >= need) & (one.cores <= FULL - use.cores)
         if one.cores == FULL:
             room &= use.pods == 0
         elif one.cores == 0:
@@ -96,30 +89,22 @@ def choose(
         order = _order(use, policy)
         was_idle = use.pods == 0
         in_order = np.take_along_axis(room, order, axis=1)
-        count = max(one.count, 1) if zero_takes_room else one.count
-        taken = in_order & (np.cumsum(in_order, axis=1) <= count)
+        taken = in_order & (np.cumsum(in_order, axis=1) <= one.count)
         cards: BoolArray = np.zeros_like(room)
         np.put_along_axis(cards, order, taken, axis=1)
         choice.fits &= (exists.sum(axis=1) >= one.count) & (taken.sum(axis=1) >= one.count)
         use.take(cards, need, one.cores)
-        if one.count:
-            choice.score += _score(use, size, was_idle & idle_counts, order, taken, policy)
-        choice.cards.append(cards if one.count else np.zeros_like(cards))
-        choice.unnamed.append(np.zeros_like(cards) if one.count else cards)
+        choice.score += _score(use, size, was_idle, order, taken, policy)
+        choice.cards.append(cards)
         choice.memory.append(need)
         choice.orders.append(order)
     return choice
 
 
-def _unsigned(amounts: IntArray) -> npt.NDArray[np.uint64]:
-    """Amounts below zero, which requests that wrapped round leave, are the largest ones."""
-    return amounts.view(np.uint64)
-
-
 def _order(use: Use, policy: str) -> IntArray:
     """(nodes, cards): the numbers of the cards, the first one to try first."""
     if policy == BINPACK:
-        return np.argsort(~_unsigned(use.memory), axis=1, kind="stable")
+        return np.argsort(-use.memory, axis=1, kind="stable")
     if policy == SPREAD:
         return np.argsort(use.pods, axis=1, kind="stable")
     return np.broadcast_to(np.arange(use.pods.shape[1])[::-1], use.pods.shape)
@@ -129,7 +114,7 @@ def _score(use: Use, size: IntArray, was_idle: BoolArray, order: IntArray, taken
     """The sum over the cards that were taken, added in the order in which they were."""
     total = np.zeros(len(size))
     if policy == BINPACK:
-        each = SCORE * (_unsigned(use.memory) / np.maximum(size, 1))
+        each = SCORE * (use.memory / np.maximum(size, 1))
     elif policy == SPREAD:
         each = np.where(was_idle, SCORE, 0.0)
     else:

@@ -116,21 +116,20 @@ def is_wanted(kind: str, hints: Mapping[str, str]) -> bool:
     return not (NO_TYPE in hints and any(part.upper() in kind.upper() for part in hints[NO_TYPE].split(",")))
 
 
-def vgpu_columns(snapshot: Snapshot, *, healthy_only: bool, keep_modes: bool, refuse_mig: bool = False) -> VgpuColumns:
-    """`healthy_only`: unhealthy cards, and those of nodes whose device plugin is gone, are left out. `keep_modes`: MPS and MIG are
-    modes of their own. `refuse_mig`: MIG is one in any case, and its cards are not given out."""
-    name = ("vgpu cards", healthy_only, keep_modes, refuse_mig)
+def vgpu_columns(snapshot: Snapshot) -> VgpuColumns:
+    """Unhealthy cards, those of nodes whose device plugin is gone, and those that are split by MIG are left out."""
+    name = "vgpu cards"
     known: dict[tuple[Card, ...], CardsOfNode] = snapshot.memo.setdefault(("registers", name), {})
 
     def read(spec: NodeSpec) -> CardsOfNode | None:
         cards = vgpu_cards(spec)
-        if cards is None or (healthy_only and spec.annotations.get(HANDSHAKE, "").startswith(DELETED)):
+        if cards is None or spec.annotations.get(HANDSHAKE, "").startswith(DELETED):
             return None
         found = known.get(cards)
         if found is None:
             if len(known) > len(snapshot.nodes.specs):
                 known.clear()
-            found = known[cards] = _cards_of_node(cards, healthy_only, keep_modes, refuse_mig)
+            found = known[cards] = _cards_of_node(cards)
         return found
 
     found = node_column(snapshot, name, read, np.object_)
@@ -141,10 +140,8 @@ def vgpu_columns(snapshot: Snapshot, *, healthy_only: bool, keep_modes: bool, re
     return held[1]
 
 
-def _cards_of_node(cards: tuple[Card, ...], healthy_only: bool, keep_modes: bool, refuse_mig: bool) -> CardsOfNode:
-    mode = (cards[-1].mode or HAMI) if keep_modes else HAMI
-    if (keep_modes or refuse_mig) and cards[-1].mode == MIG:
+def _cards_of_node(cards: tuple[Card, ...]) -> CardsOfNode:
+    if cards[-1].mode == MIG:
         return CardsOfNode((), MIG)
-    if healthy_only:
-        cards = tuple(card if card.healthy else Card(card.uuid, 0, 0, card.type, False, card.mode) for card in cards)
-    return CardsOfNode(cards, mode)
+    healthy = (card if card.healthy else Card(card.uuid, 0, 0, card.type, False, card.mode) for card in cards)
+    return CardsOfNode(tuple(healthy), cards[-1].mode or HAMI)

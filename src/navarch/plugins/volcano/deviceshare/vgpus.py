@@ -19,7 +19,6 @@ from navarch.model.registered_cards import VGPU_IDS, HeldCard, read_vgpu_ids, wr
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.spec import TaskSpec, VgpuRequest
 from navarch.model.status import ON_NODE, TaskStatus
-from navarch.plugins.volcano.deviceshare.gpu_cards import NO_ROOM_BESIDE
 from navarch.plugins.volcano.deviceshare.vgpu_choice import Choice, Use, choose
 from navarch.plugins.volcano.deviceshare.vgpu_columns import HAMI, MIG, VgpuColumns, vgpu_columns
 
@@ -40,25 +39,16 @@ class Held(Struct, frozen=True):
     keys: tuple[object, ...]
     """The group and the rules by which other pods may not use the same cards."""
     annotations: Mapping[str, str] | None = None
-    stale: tuple[tuple[int, int, int], ...] = ()
-    """Those of the cards that the pod named before it was placed."""
 
 
 class Vgpus:
-    """`rules`: label values each; pods that match the same rule share no card. `refuse_mig`: cards that are split by MIG are not given
-    out, also where other systems take them for whole ones."""
+    """`rules`: label values each; pods that match the same rule share no card."""
 
-    def __init__(self, session: Session, policy: str, rules: Sequence[Mapping[str, str]], *, refuse_mig: bool = False) -> None:
-        semantics = session.semantics
+    def __init__(self, session: Session, policy: str, rules: Sequence[Mapping[str, str]]) -> None:
         self.session = session
         self.policy = policy
         self.rules = rules
-        self.columns: VgpuColumns = vgpu_columns(
-            session.snapshot,
-            healthy_only=not semantics.unhealthy_cards_are_used,
-            keep_modes=semantics.card_modes_are_kept,
-            refuse_mig=refuse_mig,
-        )
+        self.columns: VgpuColumns = vgpu_columns(session.snapshot)
         shape = self.columns.size.shape
         self.use = Use(*(np.zeros(shape, dtype=np.int64) for _ in range(3)))
         """Of all pods but those that leave."""
@@ -86,18 +76,15 @@ class Vgpus:
             if session.status[task] != _RELEASING:
                 self.held[task] = held
                 self._account(held, 1)
-            elif not session.semantics.leaving_cards_are_free:
+            else:
                 self._leave(held, 1)
 
     def _recorded(self, spec: TaskSpec, row: int) -> Iterable[tuple[int, int, int]]:
         """The cards that the annotation of a pod on a node names."""
-        once = self.session.semantics.cards_counted_once_a_pod
-        seen: set[int] = set()
         for container in read_vgpu_ids(spec.annotations.get(VGPU_IDS, "")):
             for card in container:
                 number = self.columns.number_of(row, card.uuid)
-                if number is not None and not (once and number in seen):
-                    seen.add(number)
+                if number is not None:
                     yield number, card.memory, card.cores
 
     def _keys(self, spec: TaskSpec) -> tuple[object, ...]:
@@ -114,9 +101,7 @@ class Vgpus:
 
     def fits(self, task: TaskClass, at: Figures, *, now: bool = False) -> BoolArray:
         """Nodes with cards for the pod. `now`: beside the pods that are leaving."""
-        fits = self.chosen(task, at, now=now).fits
-        known = self.columns.known[at.rows]
-        return (fits & known) | ~known if self.session.semantics.unknown_cards_pass else fits & known
+        return self.chosen(task, at, now=now).fits & self.columns.known[at.rows]
 
     def score(self, task: TaskClass, at: Figures) -> FloatArray:
         """The sum over the pod's cards, rounded; 0 where cards are not known."""
@@ -140,31 +125,27 @@ class Vgpus:
         use = self.use.at(rows).plus(self.leaving.at(rows)) if now else self.use.at(rows)
         size, most = columns.size[rows], columns.most[rows]
         allowed = (self._allowed_for(task) & ~self._kept_from(task))[rows]
-        alone, zero = self._is_alone(task), self.session.semantics.zero_cards_take_room
+        alone = self._is_alone(task)
         fits: BoolArray = np.ones(len(size), dtype=bool)
         for step in range(int(added.max(initial=0)) if added is not None else 0):
             # The columns of a ladder assume further pods of the class on their nodes: each takes its cards before the next.
             assert added is not None
             climbing = added > step
             after = use.at(slice(None))
-            one = choose(asked, size, most, allowed, after, self.policy, zero_takes_room=zero)
+            one = choose(asked, size, most, allowed, after, self.policy)
             fits &= one.fits | ~climbing
             wide = climbing[:, None]
             use = use.where(wide, after)
             if alone:
                 allowed = allowed & ~(wide & np.logical_or.reduce(one.cards))
-        idle = self.session.semantics.spread_prefers_idle_cards
-        choice = choose(asked, size, most, allowed, use, self.policy, idle_counts=idle, zero_takes_room=zero)
+        choice = choose(asked, size, most, allowed, use, self.policy)
         choice.fits &= fits
         return choice
 
     def _asked(self, task: TaskClass) -> tuple[VgpuRequest, ...]:
         """What each container asks for."""
         assert task.shape.cards is not None
-        asked = task.shape.cards.vgpus
-        if not self.session.semantics.vgpu_requests_wrap:
-            return asked
-        return tuple(VgpuRequest(_wrapped(one.count), _wrapped(one.memory), _wrapped(one.cores)) for one in asked)
+        return task.shape.cards.vgpus
 
     def _allowed_for(self, task: TaskClass) -> BoolArray:
         found = self._allowed.get(task.shape_number)
@@ -221,18 +202,10 @@ class Vgpus:
     def _place(self, change: Change, task: int, row: int) -> None:
         if not self.columns.known[row]:
             return
-        spec, stale = self.session.task(task), tuple[tuple[int, int, int], ...]()
-        if self.session.semantics.stale_cards_count and not change.pipelined and VGPU_IDS in spec.annotations:
-            stale = tuple(self._recorded(spec, row))
-        named = Held(row, stale, ())
-        _add(self.use, named, 1)
         choice = self._choose(change.task, np.array([row]), None, self._any_leaving and not change.pipelined)
         if not choice.fits[0]:
             choice = self._choose(change.task, np.array([row]), None, False)
-        _add(self.use, named, -1)
         if not choice.fits[0]:
-            if stale:
-                self.session.vetoed[task] = NO_ROOM_BESIDE
             return
         cards = self.columns.of_node[row]
         assert cards is not None
@@ -241,10 +214,9 @@ class Vgpus:
         for container, (one, memory) in enumerate(zip(self._asked(change.task), choice.memory)):
             numbers = choice.numbers(container, 0)
             given.append(tuple(HeldCard(cards.cards[n].uuid, int(memory[0, n]), one.cores) for n in numbers))
-            numbers += np.flatnonzero(choice.unnamed[container][0]).tolist()
             taken += [(n, int(memory[0, n]), one.cores) for n in numbers]
         marks = assignment(self.session.nodes.names[row], write_vgpu_ids(tuple(given)), self.session.now)
-        held = Held(row, (*stale, *taken), self._keys(spec), marks, stale)
+        held = Held(row, tuple(taken), self._keys(self.session.task(task)), marks)
         self.held[task] = held
         self.session.bind_annotations[task] = dict(marks)
         self._account(held, 1)
@@ -255,16 +227,10 @@ class Vgpus:
             if held is None:
                 continue
             self.session.bind_annotations.pop(task, None)
-            if change.undone:
-                if not self.session.semantics.undone_cards_stay_taken:
-                    self._account(held, -1)
-                else:
-                    self._version += 1
-                    _add(self.use, Held(held.row, held.stale, ()), -1)
-                    self._keep(held, -1, rules_only=True)
-                continue
             self._account(held, -1)
-            leaves = self.session.status[task] != _PENDING and not self.session.semantics.leaving_cards_are_free
+            if change.undone:
+                continue
+            leaves = bool(self.session.status[task] != _PENDING)
             if leaves:
                 self._leave(held, 1)
             self._evicted[task] = held, leaves
@@ -287,10 +253,8 @@ class Vgpus:
         _add(self.use, held, sign)
         self._keep(held, sign)
 
-    def _keep(self, held: Held, sign: int, *, rules_only: bool = False) -> None:
+    def _keep(self, held: Held, sign: int) -> None:
         for key in held.keys:
-            if rules_only and isinstance(key, tuple):
-                continue
             places = self._kept_by.setdefault(key, {})
             for card, memory, cores in held.cards:
                 if memory or cores or not isinstance(key, tuple):
@@ -309,16 +273,6 @@ def group_of(spec: TaskSpec) -> str:
     """The pod group that the pod names; empty if it names none."""
     name = next((found for key in GROUP_NAMES if (found := spec.annotations.get(key))), "")
     return f"{spec.namespace}/{name}" if name else ""
-
-
-def _wrapped(number: int) -> int:
-    """The number that its lower 32 bits are, with a sign.
-
-    >>> _wrapped(4 << 30), _wrapped(3 << 30), _wrapped(4000)
-    (0, -1073741824, 4000)
-    """
-    low = number & 0xFFFFFFFF
-    return low - (1 << 32) if low >> 31 else low
 
 
 def _add(use: Use, held: Held, sign: int) -> None:

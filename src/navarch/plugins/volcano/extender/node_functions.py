@@ -42,7 +42,7 @@ class ExtenderPredicate(NodeFilter):
         return self.plugin.interested(task)
 
     def moved_by_own_class(self, task: TaskClass) -> bool:
-        return self.plugin.asks_anew
+        return False
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         rows = _rows(at, len(self.plugin.session.nodes))
@@ -95,7 +95,7 @@ class ExtenderPredicate(NodeFilter):
         if isinstance(found, str):
             return ("", False) if self.plugin.ignorable else (f"the extender failed: {found}", False)
         code, message = found.code or 0, (found.status or "")[:LONGEST]
-        if not message and code and not self.plugin.session.semantics.extender_code_needs_message:
+        if not message and code:
             message = f"the extender refuses with code {code}"
         return message, bool(message) and code != UNSCHEDULABLE
 
@@ -142,8 +142,7 @@ class Scores:
         if isinstance(found, str):
             return scores, "" if self.plugin.ignorable else found
         if found.error_message or found.node_score is None:
-            required = self.plugin.session.semantics.extender_scores_are_required or not self.plugin.ignorable
-            return scores, ((found.error_message or "it names no scores")[:LONGEST] if required else "")
+            return scores, "" if self.plugin.ignorable else (found.error_message or "it names no scores")[:LONGEST]
         nodes = self.plugin.session.snapshot.nodes
         for name, score in found.node_score.items():
             row = nodes.row(name)
@@ -163,8 +162,8 @@ class ExtenderScorer(NodeScorer):
         return self.plugin.interested(task)
 
     def is_level(self, task: TaskClass, nodes: BoolArray) -> bool:
-        """One answer serves all tasks of a run, unless the extender is asked anew for each."""
-        return not self.plugin.asks_anew
+        """One answer serves all tasks of a run."""
+        return True
 
     def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
         self.plugin.scores.ask(task, feasible)

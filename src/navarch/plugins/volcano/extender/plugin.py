@@ -4,7 +4,7 @@ Each `extender.*Verb` switches one kind of question on and names its path below 
 Volcano's field names (`bodies`). The cycle itself sends nothing: it stops at a question, and the shell asks and runs it again
 (`engine/points/conversation.py`).
 
-In strict mode pods that are alike share one question, and what was answered is used for the rest of the cycle. A server that does not
+Pods that are alike share one question, and what was answered is used for the rest of the cycle. A server that does not
 answer, or answers wrongly, refuses what it was asked about, with a Reason; with `extender.ignorable` the cycle goes on without it.
 """
 
@@ -105,25 +105,20 @@ class Extender(Plugin):
         self.ignorable = given.flag("extender.ignorable")
         managed = given["extender.managedResources"]
         self.managed = frozenset(managed) if isinstance(managed, list) else frozenset()
-        self.asks_anew = session.semantics.extender_is_asked_anew
         self.scores = Scores(self)
         self.state_of_node: IntArray = np.zeros(len(session.nodes), dtype=np.int64)
         """By node: how often something on it has changed."""
         self._answered: dict[Any, Any] = {}
         self.failed_open = ""
-        if self.asks_anew:
-            session.distinguish_by(lambda row: row if self._manages(row) else -1)
         if self.verb("onSessionOpen"):
             (answer,) = session.conversation.ask(self.server, self.verb("onSessionOpen"), 1, lambda _: session_info(session))
             self.failed_open = "" if self.ignorable else answer.error
         silent = [verb for verb in _POINTS if not self.verb(verb)]
-        disabled = (bool(self.failed_open) and session.semantics.failed_open_disables_extender) or not session.conversation.asks
-        if disabled:
+        if not session.conversation.asks:
             silent, self.failed_open = list(_POINTS), ""
+            session.stop_asking(self, AllocateEvents)
         for verb in silent:
             session.stop_asking(self, *_POINTS[verb])
-        if disabled:
-            session.stop_asking(self, AllocateEvents)
 
     def verb(self, name: str) -> str:
         return self.given.text(f"extender.{name}Verb")
@@ -143,9 +138,7 @@ class Extender(Plugin):
         return read(answer, kind)
 
     def _once(self, key: Any, verb: str, body: Any, kind: type[Any]) -> Any:
-        """In strict mode the same question is asked once."""
-        if self.asks_anew:
-            return self._ask(verb, body, kind)
+        """The same question is asked once."""
         if key not in self._answered:
             self._answered[key] = self._ask(verb, body, kind)
         return self._answered[key]
@@ -153,7 +146,7 @@ class Extender(Plugin):
     # nodes
 
     def pre_predicate(self, task: TaskClass) -> Reason | None:
-        """Refuses every pod after a failed opening, unless failures are ignored or silence the extender."""
+        """Refuses every pod after a failed opening, unless failures are ignored."""
         if not self.failed_open or not self.interested(task):
             return None
         return self._failure("open the cycle", self.failed_open)
@@ -217,8 +210,6 @@ class Extender(Plugin):
         key = ("ready", job.row, job.ready_count)
         found = self._once(key, "jobReady", lambda: {"job": job_info(self.session, job)}, ReadyAnswer)
         if isinstance(found, str):
-            if self.session.semantics.failed_job_ready_is_turned_round:
-                return not self.ignorable
             if not self.ignorable:
                 job.refuse(self._failure("say whether the job is ready", found))
             return self.ignorable
@@ -247,7 +238,7 @@ class Extender(Plugin):
             VictimsAnswer,
         )
         if isinstance(found, str):
-            return None if self.ignorable and not session.semantics.ignored_extender_spares_all else []
+            return None if self.ignorable else []
         if not found.status:
             return None
         named = found.uids

@@ -36,14 +36,12 @@ class NumaNode(Struct, frozen=True):
     reserved: int
     """Bits of the CPUs that no container gets."""
 
-    def answer(self, free: int | None, containers: Containers, *, must_suffice: bool) -> Answer:
-        """`free`: bits of the CPUs that are free; None: not reported. `must_suffice`: a container that would not get all of its CPUs
-        is refused under every policy."""
-        taken, left = 0, (free or 0) & ~self.reserved
-        if not self.layout.by_number:
-            left &= self.layout.every
+    def answer(self, free: int | None, containers: Containers) -> Answer:
+        """`free`: bits of the CPUs that are free; None: not reported. A container that would not get all of its CPUs is refused under
+        every policy."""
+        taken, left = 0, (free or 0) & ~self.reserved & self.layout.every
         for name, count in containers:
-            if must_suffice and free is not None and count > left.bit_count():
+            if free is not None and count > left.bit_count():
                 return Answer(name, lacks=True)
             zones = self._hint(None if free is None else left, count)
             if zones is None:
@@ -51,8 +49,6 @@ class NumaNode(Struct, frozen=True):
             got = self._cpus(left, zones, count)
             taken |= got
             left &= ~got
-            if self.layout.by_number:  # whatever the node reports, the first container leaves a list of free CPUs behind
-                free = left
         return Answer(cpus=taken, zones=sum(1 for bits in self.layout.zones.values() if bits & taken))
 
     def _hint(self, free: int | None, count: int) -> list[int] | None:
@@ -61,7 +57,7 @@ class NumaNode(Struct, frozen=True):
         if self.policy not in (BEST_EFFORT, RESTRICTED, SINGLE):
             return []
         if free is None or not count:
-            return None if self.layout.by_number and not zones and self.policy != BEST_EFFORT else zones
+            return zones
         least = fewest_zones(count, (bits.bit_count() for bits in self.layout.zones.values())) or len(zones)
         for width in range(least, len(zones) + 1):
             found = self._lowest(free, count, width)
@@ -75,8 +71,6 @@ class NumaNode(Struct, frozen=True):
     def _lowest(self, free: int, count: int, width: int) -> list[int] | None:
         """So many zones with enough free CPUs: the lowest set as the kubelet compares sets, where the highest zone decides."""
         room = {zone: (bits & free).bit_count() for zone, bits in self.layout.zones.items()}
-        if self.layout.by_number and 0 in room:  # free CPUs that the layout does not have count for the first zone
-            room[0] += (free & ~self.layout.every).bit_count()
         open_to, kept = sorted(room), list[int]()
         if not _enough(room, open_to, kept, count, width):
             return None

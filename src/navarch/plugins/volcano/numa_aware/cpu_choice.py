@@ -1,7 +1,6 @@
 """Which CPUs of a node a container gets: whole sockets, then whole cores, then single CPUs, as a kubelet takes them.
 
-A set of CPUs is an integer, a bit for each number. `by_number`: a socket or core counts as free if the CPU of the same number is free,
-and cores of several sockets with one number count as one. Otherwise it is free if all of its CPUs are.
+A set of CPUs is an integer, a bit for each number. A socket or core is free if all of its CPUs are.
 """
 
 from __future__ import annotations
@@ -10,14 +9,12 @@ from collections.abc import Sequence
 
 from navarch.model.cpu_sets import cpu_numbers
 from navarch.model.objects.numa import CpuSpec
-from navarch.plugins.volcano.numa_aware.unstable_sort import sort_like_go
 
 
 class CpuLayout:
     """Where the CPUs of a node are. Nodes of one kind share a layout."""
 
-    def __init__(self, cpus: Sequence[CpuSpec], *, by_number: bool) -> None:
-        self.by_number = by_number
+    def __init__(self, cpus: Sequence[CpuSpec]) -> None:
         self.cpus = tuple(cpus)
         self.every = _bits(cpus)
         self.zones = {zone: _bits([c for c in cpus if c.zone == zone]) for zone in sorted({c.zone for c in cpus})}
@@ -26,8 +23,7 @@ class CpuLayout:
         """CPU -> the number by which its core is known here."""
         known: dict[tuple[int, int], int] = {}
         for cpu in cpus:
-            place = (0 if by_number else cpu.socket, cpu.core)
-            self.core_of[cpu.number] = cpu.core if by_number else known.setdefault(place, len(known))
+            self.core_of[cpu.number] = known.setdefault((cpu.socket, cpu.core), len(known))
         self.cores: dict[int, int] = {}
         for cpu in cpus:
             core = self.core_of[cpu.number]
@@ -37,7 +33,7 @@ class CpuLayout:
         self.per_core = len(cpus) // len({(c.socket, c.core) for c in cpus}) if cpus else 0
 
     def take(self, free: int, count: int) -> int | None:
-        """So many of the free CPUs; None if there are too few. May take more where cores of several sockets have one number."""
+        """So many of the free CPUs; None if there are too few."""
         free &= self.every
         if count < 1:
             return 0
@@ -66,8 +62,6 @@ class CpuLayout:
         return None
 
     def _free_sockets(self, free: int) -> list[int]:
-        if self.by_number:
-            return [socket for socket, cpus in self.sockets.items() if cpus & free and free >> socket & 1]
         return [socket for socket, cpus in self.sockets.items() if cpus & free == cpus]
 
     def _free_cores(self, free: int) -> list[int]:
@@ -75,17 +69,14 @@ class CpuLayout:
         by_socket = []
         for socket, cpus in self.sockets.items():
             here = sorted({self.core_of[cpu] for cpu in cpu_numbers(cpus & free)})
-            whole = [core for core in here if (free >> core & 1 if self.by_number else self.cores[core] & free == self.cores[core])]
+            whole = [core for core in here if self.cores[core] & free == self.cores[core]]
             by_socket.append((len(whole), socket, whole))
         return [core for _, _, cores in sorted(by_socket) for core in cores]
 
     def _ordered_cores(self, free: int, taken: int) -> list[int]:
         """Cores with a free CPU in the order in which single CPUs are taken: beside what was taken, then where least is free."""
         cores = sorted({self.core_of[cpu] for cpu in cpu_numbers(free)})
-        marks = {core: self._marks(core, free, taken) for core in cores}
-        if self.by_number:  # any one of the marks decides
-            return sort_like_go(cores, lambda left, right: any(a < b for a, b in zip(marks[left], marks[right])))
-        return sorted(cores, key=marks.__getitem__)
+        return sorted(cores, key=lambda core: self._marks(core, free, taken))
 
     def _marks(self, core: int, free: int, taken: int) -> tuple[int, ...]:
         """Smaller is better: CPUs taken on its socket (more first), free on its socket, free on the core, socket, core."""

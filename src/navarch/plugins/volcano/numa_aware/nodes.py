@@ -6,7 +6,7 @@ memo of the cluster, so a cycle computes answers only for states that no earlier
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,7 @@ class Tables(Struct):
 class States:
     """All states that were seen, and the answers about them."""
 
-    def __init__(self, *, by_number: bool, must_suffice: bool) -> None:
-        self.by_number = by_number
-        self.must_suffice = must_suffice
+    def __init__(self) -> None:
         self._layouts: dict[tuple[object, ...], CpuLayout] = {}
         self._kinds: dict[tuple[object, ...], int] = {}
         self.kinds: list[NumaNode] = []
@@ -64,7 +62,7 @@ class States:
         if found is None:
             layout = self._layouts.get(spec.cpus)
             if layout is None:
-                layout = self._layouts[spec.cpus] = CpuLayout(spec.cpus, by_number=self.by_number)
+                layout = self._layouts[spec.cpus] = CpuLayout(spec.cpus)
             found = self._kinds[key] = len(self.kinds)
             self.kinds.append(numa_node(spec, layout))
         return found
@@ -88,7 +86,7 @@ class States:
 
     def _answer(self, tables: Tables, containers: Containers, state: int) -> None:
         kind, free = self.states[state]
-        answer = self.kinds[kind].answer(free, containers, must_suffice=self.must_suffice)
+        answer = self.kinds[kind].answer(free, containers)
         after = state if answer.refused or free is None else self.number(kind, free & ~answer.cpus)
         tables.put(state, answer, after)
 
@@ -112,15 +110,15 @@ class NumaColumns(Struct, frozen=True):
     states: States
 
 
-def numa_columns(snapshot: Snapshot, *, by_number: bool, must_suffice: bool) -> NumaColumns:
+def numa_columns(snapshot: Snapshot) -> NumaColumns:
     """Kept while nodes and their Numatopology objects stay as they are."""
-    key: Hashable = ("numa-aware", by_number, must_suffice)
+    key = "numa-aware"
     version = (snapshot.versions.get("Numatopology", 0), snapshot.nodes.version)
     held: tuple[Any, NumaColumns] | None = snapshot.memo.get(key)
     if held is None or held[0] != version:
         states = None if held is None else held[1].states
         if states is None or len(states.states) > _MOST_STATES:
-            states = States(by_number=by_number, must_suffice=must_suffice)
+            states = States()
         held = version, _columns(snapshot, states)
         snapshot.memo[key] = held
     return held[1]

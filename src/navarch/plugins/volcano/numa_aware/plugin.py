@@ -46,10 +46,7 @@ class NumaAware(Plugin):
     arguments = (Argument("weight", "int", 1, "weight of the score by NUMA zones"),)
 
     def open(self) -> None:
-        session, semantics = self.session, self.session.semantics
-        self.columns: NumaColumns = numa_columns(
-            session.snapshot, by_number=not semantics.whole_cores_are_looked_up, must_suffice=semantics.cpus_must_suffice
-        )
+        self.columns: NumaColumns = numa_columns(self.session.snapshot)
         self.any_known = bool(self.columns.known.any())
         self.state: IntArray = self.columns.state.copy()
         self.taken: dict[int, tuple[int, int]] = {}

@@ -31,7 +31,7 @@ from navarch.plugins.volcano.rescheduling.strategies import (
 )
 
 FRESH = 300.0
-"""Seconds for which figures count, unless `unmeasured_node_is_idle`."""
+"""Seconds for which figures count."""
 CRITICAL = 2_000_000_000
 """The least priority of pods that the system cannot do without."""
 PREEMPTABLE = "volcano.sh/preemptable"
@@ -83,9 +83,7 @@ class VictimSearch:
         columns = load_columns(session.snapshot, period)
         self.load: FloatArray = columns.percent.copy()
         self.target = np.array(strategies.target)
-        measured = np.ones(len(session.nodes), dtype=bool)
-        if not self.semantics.unmeasured_node_is_idle:
-            measured = session.now - columns.at <= FRESH
+        measured: BoolArray = session.now - columns.at <= FRESH
         low = (self.load < np.array(strategies.low)[:, None]).all(axis=0)
         cordoned: BoolArray = node_column(session.snapshot, "unschedulable", lambda spec: spec.unschedulable, np.bool_)
         self.low: BoolArray = measured & low & ~cordoned
@@ -98,14 +96,13 @@ class VictimSearch:
         if self.low.all() or not self.low.any() or not self.high.any():
             return []
         room = self._room()
-        match, pods = self._matching(candidates), self._pods_by_node()
+        may_leave, pods = set(candidates), self._pods_by_node()
         victims: list[int] = []
         for node in self._most_loaded_first():
-            for pod in pods.get(node, ()):
+            for victim in pods.get(node, ()):
                 if not self._goes_on(node, room):
                     break
-                victim = match.get(self._name(pod))
-                if victim is None or not self._may_leave(victim):
+                if victim not in may_leave or not self._may_leave(victim):
                     continue
                 request = self.session.class_of(victim).request[[CPU, MEMORY]]
                 room -= request
@@ -146,25 +143,10 @@ class VictimSearch:
 
     # which pods may leave
 
-    def _name(self, pod: int) -> str:
-        spec = self.session.task(pod)
-        return spec.name if self.semantics.victims_are_matched_by_name else spec.uid
-
-    def _matching(self, candidates: Sequence[int]) -> dict[str, int]:
-        """What pods are looked up by -> the candidate. The first of several with one name."""
-        found: dict[str, int] = {}
-        for candidate in candidates:
-            found.setdefault(self._name(candidate), candidate)
-        return found
-
     def _may_leave(self, victim: int) -> bool:
         spec, job = self.session.task(victim), self.session.job_of(victim)
-        if job is None or (job.spec.shadow and not self.semantics.groupless_pods_are_moved):
+        if job is None or (OFFLINE_ONLY in self.strategies.names and not _is_offline(spec)):
             return False
-        if OFFLINE_ONLY in self.strategies.names and self.semantics.offline_only_is_known and not _is_offline(spec):
-            return False
-        if self.semantics.rescheduling_spares_nothing:
-            return True
         if not spec.preemptable or spec.pod_priority >= CRITICAL:
             return False
         taken = self.taken.get(job.row, 0)

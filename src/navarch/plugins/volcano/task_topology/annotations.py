@@ -45,25 +45,22 @@ class UnknownRole(ValueError):
     """An annotation that names a role twice in a term, or a role that no pod of the job has."""
 
 
-def read_relations(annotations: Mapping[str, str], roles: Collection[str], *, trim: bool) -> tuple[Relations | None, list[str]]:
-    """The relations that a group asks for, and what is wrong with its annotations.
-
-    `trim`: blanks around names do not count, and an annotation with a mistake is left out alone. Otherwise one mistake leaves out all
-    of them."""
+def read_relations(annotations: Mapping[str, str], roles: Collection[str]) -> tuple[Relations | None, list[str]]:
+    """The relations that a group asks for, and what is wrong with its annotations. An annotation with a mistake is left out."""
     terms: dict[str, list[list[str]]] = {}
     mistakes: list[str] = []
     for name in NAMES:
         if name not in annotations:
             continue
         parts = [annotations[name]] if name == TASK_ORDER else annotations[name].split(";")
-        found = [[role.strip() if trim else role for role in part.split(",")] for part in parts]
+        found = [[role.strip() for role in part.split(",")] for part in parts]
         try:
             _check(found, roles)
         except UnknownRole as error:
             mistakes.append(f"{name}: {error}")
         else:
-            terms[name] = [[role for role in term if role] for term in found] if trim else found
-    if not terms or (mistakes and not trim):
+            terms[name] = [[role for role in term if role] for term in found]
+    if not terms:
         return None, mistakes
     return relations(terms.get(AFFINITY, []), terms.get(ANTI_AFFINITY, []), next(iter(terms.get(TASK_ORDER, [])), [])), mistakes
 

@@ -19,12 +19,10 @@ from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change
 from navarch.model.resources import BoolArray, FloatArray, IntArray, in_bytes
-from navarch.model.spec import TaskSpec
 from navarch.model.status import IS_TERMINAL
 from navarch.plugins.volcano.task_topology.annotations import NAMES, read_relations
 from navarch.plugins.volcano.task_topology.buckets import Bucket, JobBuckets, Member
 
-ROLE = "volcano.sh/task-spec"
 SCORE = 100
 
 
@@ -36,7 +34,6 @@ class TaskTopology(Plugin):
 
     def open(self) -> None:
         session = self.session
-        self.exact = session.semantics.task_topology_is_exact
         names = session.snapshot.resource_names
         self.units: IntArray = np.array([1000 if in_bytes(name) else 1 for name in names], dtype=np.int64)
         jobs = session.snapshot.jobs
@@ -53,26 +50,22 @@ class TaskTopology(Plugin):
     def _form_buckets(self, job: Job) -> None:
         session = self.session
         specs = [session.task(task) for task in job.tasks]
-        relations, mistakes = read_relations(job.spec.annotations, {spec.role for spec in specs}, trim=self.exact)
+        relations, mistakes = read_relations(job.spec.annotations, {spec.role for spec in specs})
         session.record.warnings += [f"PodGroup {job.key}: metadata.annotations: {text}" for text in mistakes]
         if relations is None:
             return
         members = [
-            Member(task, spec.name, self._role(spec), spec.node, session.snapshot.shape_request[:, session.shape[task]])
+            Member(task, spec.name, spec.role, spec.node, session.snapshot.shape_request[:, session.shape[task]])
             for task, spec in zip(job.tasks, specs, strict=True)
-            if not (self.exact and IS_TERMINAL[session.status[task]])
+            if not IS_TERMINAL[session.status[task]]
         ]
         found = {member.node: session.snapshot.nodes.row(member.node) for member in members if member.node}
         rows = {node: row for node, row in found.items() if row is not None}
         formed = self.jobs[job.row] = JobBuckets(relations, members, rows, self.units)
         self._pending.update(member.task for member in members if not member.node)
-        if self.exact:
-            for member in members:
-                if member.node in rows:
-                    formed.repels(member.task, rows[member.node])
-
-    def _role(self, spec: TaskSpec) -> str:
-        return spec.role if self.exact else spec.annotations.get(ROLE, "")
+        for member in members:
+            if member.node in rows:
+                formed.repels(member.task, rows[member.node])
 
     def _told_apart_by(self, task: int) -> Hashable:
         formed = self.jobs.get(int(self.session.snapshot.tasks.job[task]))
@@ -85,24 +78,21 @@ class TaskTopology(Plugin):
         formed = self.jobs.get(int(self.session.snapshot.tasks.job[task]))
         return () if formed is None else formed.order_of(task)
 
-    def task_order_moves(self, job: Job) -> bool:
-        return job.row in self.jobs
-
     def node_scorers(self) -> list[NodeScorer]:
         weight = self.given.integer("task-topology.weight")
         return [BucketScore(self, weight)] if self.jobs and weight else []
 
     def on_allocate(self, change: Change) -> None:
+        self._move(change, 1)
+
+    def on_deallocate(self, change: Change) -> None:
+        self._move(change, -1)
+
+    def _move(self, change: Change, sign: int) -> None:
         formed = self.jobs.get(change.job.row)
         if formed is not None:
             for task, node in zip(change.tasks, change.nodes):
-                formed.moves(task, change.task.request, node, 1, waits=not self.exact or task in self._pending)
-
-    def on_deallocate(self, change: Change) -> None:
-        formed = self.jobs.get(change.job.row) if self.exact else None
-        if formed is not None:
-            for task, node in zip(change.tasks, change.nodes):
-                formed.moves(task, change.task.request, node, -1, waits=task in self._pending)
+                formed.moves(task, change.task.request, node, sign, waits=task in self._pending)
 
 
 class BucketScore(NodeScorer):

@@ -142,7 +142,7 @@ class Usage(Plugin):
 
     def on_allocate(self, change: Change) -> None:
         tasks, nodes = change.tasks, change.nodes
-        if change.undone and not self.session.semantics.restored_pod_counts_as_new:
+        if change.undone:
             kept = [(task, node) for task, node in zip(tasks, nodes) if task in self._was_counted]
             self._was_counted.difference_update(tasks)
             tasks, nodes = [task for task, _ in kept], [node for _, node in kept]

@@ -18,21 +18,19 @@ from navarch.testing.builders import node, pod
 GPU = "example.com/fpga"
 
 
-def policy(url: str, compat: str = "strict", actions: str = "allocate", **arguments: Any) -> dict[str, Any]:
+def policy(url: str, actions: str = "allocate", **arguments: Any) -> dict[str, Any]:
     given = {
         "extender.urlPrefix": url,
         "extender.httpTimeout": "60s",
         **{f"extender.{name}": value for name, value in arguments.items()},
     }
     plugins = [{"name": "gang"}, {"name": "predicates"}, {"name": "extender", "arguments": given}]
-    return {"actions": actions, "tiers": [{"plugins": plugins}], "compat": compat}
+    return {"actions": actions, "tiers": [{"plugins": plugins}]}
 
 
-def planned(
-    answers: Answers, objects: list[Any], compat: str = "strict", actions: str = "allocate", **arguments: Any
-) -> tuple[Any, Seen]:
+def planned(answers: Answers, objects: list[Any], actions: str = "allocate", **arguments: Any) -> tuple[Any, Seen]:
     with extender(answers) as seen:
-        plan = navarch.plan(objects, policy=policy(seen.url, compat, actions, **arguments))
+        plan = navarch.plan(objects, policy=policy(seen.url, actions, **arguments))
     return plan.to_dict()["cycles"][0], seen
 
 
@@ -55,9 +53,7 @@ def test_pods_that_are_alike_share_a_question() -> None:
     pods = [pod(f"p{number}").cpu("1") for number in range(4)]
     cycle, seen = planned({}, [*NODES, *pods], predicateVerb="predicate")
     assert len(binds(cycle)) == 4
-    per_pod, seen_by_volcano = planned({}, [*NODES, *pods], "volcano", predicateVerb="predicate")
-    assert seen.count("predicate") < seen_by_volcano.count("predicate") == 8
-    assert len(binds(per_pod)) == 4
+    assert seen.count("predicate") < 8
 
 
 def test_a_node_that_is_refused_is_not_used_and_the_reason_is_told() -> None:
@@ -149,41 +145,35 @@ def test_a_server_that_is_not_there_is_asked_a_few_times_only() -> None:
     assert any("failed 5 times in a row" in text for text in reasons(cycle))
 
 
-@pytest.mark.parametrize(
-    ("compat", "ignorable", "starts"),
-    [("strict", True, True), ("strict", False, False), ("volcano", True, False), ("volcano", False, True)],
-)
-def test_job_ready_is_turned_round_by_volcano_alone(compat: str, ignorable: bool, starts: bool) -> None:
+@pytest.mark.parametrize("ignorable", [True, False])
+def test_a_job_starts_without_the_answer_only_where_failures_are_ignored(ignorable: bool) -> None:
     answers = {"jobReady": [{"status": 500}]}
-    cycle, _ = planned(answers, [*NODES, pod("p").cpu("1"), QUEUE], compat, jobReadyVerb="jobReady", ignorable=ignorable)
-    assert bool(binds(cycle)) is starts
+    cycle, _ = planned(answers, [*NODES, pod("p").cpu("1"), QUEUE], jobReadyVerb="jobReady", ignorable=ignorable)
+    assert bool(binds(cycle)) is ignorable
 
 
 QUEUE = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 1},
          "status": {"state": "Open"}}  # fmt: skip
 
 
-@pytest.mark.parametrize(("compat", "starts"), [("strict", False), ("volcano", True)])
-def test_a_failed_opening_refuses_in_strict_mode(compat: str, starts: bool) -> None:
+def test_a_failed_opening_refuses() -> None:
     answers = {"open": [{"status": 503}]}
     arguments = {"onSessionOpenVerb": "open", "predicateVerb": "predicate", "onSessionCloseVerb": "close"}
-    cycle, seen = planned(answers, [*NODES, pod("p").cpu("1"), QUEUE], compat, **arguments)
-    assert bool(binds(cycle)) is starts
+    cycle, seen = planned(answers, [*NODES, pod("p").cpu("1"), QUEUE], **arguments)
+    assert not binds(cycle)
     assert seen.verbs() == ["open", "close"]
-    assert starts or "ExtenderFailed" in codes(cycle)
+    assert "ExtenderFailed" in codes(cycle)
 
 
-@pytest.mark.parametrize(("compat", "placed"), [("strict", False), ("volcano", True)])
-def test_a_code_without_a_message(compat: str, placed: bool) -> None:
+def test_a_code_without_a_message_refuses() -> None:
     answers = {"predicate": [{"body": {"code": 3}}]}
-    cycle, _ = planned(answers, [*NODES, pod("p").cpu("1"), QUEUE], compat, predicateVerb="predicate")
-    assert bool(binds(cycle)) is placed
+    cycle, _ = planned(answers, [*NODES, pod("p").cpu("1"), QUEUE], predicateVerb="predicate")
+    assert not binds(cycle)
 
 
-@pytest.mark.parametrize(("compat", "placed"), [("strict", True), ("volcano", False)])
-def test_scores_that_are_missing_may_be_ignored_in_strict_mode(compat: str, placed: bool) -> None:
-    cycle, _ = planned({}, [*NODES, pod("p").cpu("1"), QUEUE], compat, prioritizeVerb="prioritize", ignorable=True)
-    assert bool(binds(cycle)) is placed
+def test_scores_that_are_missing_may_be_ignored() -> None:
+    cycle, _ = planned({}, [*NODES, pod("p").cpu("1"), QUEUE], prioritizeVerb="prioritize", ignorable=True)
+    assert binds(cycle)
 
 
 def test_scores_that_are_missing_refuse_with_a_reason() -> None:
@@ -267,7 +257,7 @@ def test_bodies_have_what_annotations_say() -> None:
     }
     one = pod("p").cpu("1").annotate("scheduling.k8s.io/group-name", "g").annotate("volcano.sh/revocable-zone", "zone-a")
     one = one.annotate("volcano.sh/topology-decision", '{"numa": {"0": {"cpu": "1"}}}')
-    _, seen = planned({}, [*NODES, group, one], "volcano", predicateVerb="predicate", jobReadyVerb="ready")
+    _, seen = planned({}, [*NODES, group, one], predicateVerb="predicate", jobReadyVerb="ready")
     job = next(body["job"] for verb, body in seen.requests if verb == "ready")
     assert (job["WaitingTime"], job["RevocableZone"]) == (90_000_000_000, "*")
     assert job["Budget"] == {"MinAvailable": "2", "MaxUnavailable": ""}

@@ -28,8 +28,8 @@ def world(age: float = 0.0) -> World:
     return found
 
 
-def victims(found: World, compat: str = "strict", **arguments: Any) -> list[str] | None:
-    session = found.session(Rescheduling, now=NOW, compat=compat, arguments={**ARGUMENTS, **arguments})
+def victims(found: World, **arguments: Any) -> list[str] | None:
+    session = found.session(Rescheduling, now=NOW, arguments={**ARGUMENTS, **arguments})
     plugin = session.plugins[0]
     assert isinstance(plugin, Rescheduling)
     rows = [row for row, spec in enumerate(session.snapshot.tasks.specs) if spec is not None]
@@ -51,17 +51,15 @@ def test_the_record_says_that_it_ran() -> None:
     assert session.record.last_runs == {"rescheduling": NOW}
 
 
-@pytest.mark.parametrize(("compat", "spared"), [("strict", True), ("volcano", False)])
 @pytest.mark.parametrize("fields", [{"preemptable": False}, {"pod_priority": 2_000_000_000}])
-def test_pods_that_must_stay(compat: str, spared: bool, fields: dict[str, Any]) -> None:
-    found = victims(world().pods("j", node="n1", cpu=1, **fields), compat)
-    assert (found == []) is spared
+def test_pods_that_must_stay(fields: dict[str, Any]) -> None:
+    found = victims(world().pods("j", node="n1", cpu=1, **fields))
+    assert found == []
 
 
-@pytest.mark.parametrize(("compat", "trusted"), [("strict", False), ("volcano", True)])
-def test_old_figures_are_trusted_only_where_volcano_trusts_them(compat: str, trusted: bool) -> None:
-    found = victims(world(age=301.0).pods("j", node="n1", cpu=1), compat)
-    assert bool(found) is trusted
+def test_old_figures_are_not_trusted() -> None:
+    found = victims(world(age=301.0).pods("j", node="n1", cpu=1))
+    assert not found
 
 
 def test_another_strategy_moves_nothing() -> None:
