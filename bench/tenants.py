@@ -29,7 +29,6 @@ from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec
 
 NODES, PLACES = 100, 4
-BATCH = 5000
 MOST_CYCLES = 1000
 
 
@@ -68,7 +67,7 @@ class World:
     def cycle(self) -> None:
         self._now += 0.001
         self._core.queue.flush_backoff(self._now)
-        cycle = self._core.decide(self._policy, self._registry, self._now, batch=BATCH)
+        cycle = self._core.decide(self._policy, self._registry, self._now, in_parts=True)
         self._core.commit(cycle.record, self._now)
         self.more = cycle.more
 

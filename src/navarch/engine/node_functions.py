@@ -108,6 +108,8 @@ class NodeFilter(ABC):
     """What can turn this filter's refusal into a pass."""
     selects_nodes: ClassVar[bool] = False
     """True: the filter applies the node selector and node affinity of the pod."""
+    reads_only_node_rules: ClassVar[bool] = False
+    """True, for STATIC filters: the answer is the same for pods with the same rules about nodes (`model.tables.shapes.node_rules`)."""
     configuration: Hashable = ()
     """The plugin's arguments in the policy, set by the engine: static answers are cached with them."""
     has_last_word: bool = True
@@ -164,6 +166,8 @@ class NodeScorer(ABC):
     scope: ClassVar[Scope]
     weight: float = 1.0
     configuration: Hashable = ()
+    reads_only_node_rules: ClassVar[bool] = False
+    """See `NodeFilter.reads_only_node_rules`."""
     normalises: ClassVar[bool] = False
     """True: `normalise` maps the raw column given its extremes over the feasible nodes."""
 

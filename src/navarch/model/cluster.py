@@ -308,7 +308,7 @@ class Cluster:
         if instead_of is None or instead_of.space is not self.space or instead_of.number != self._snapshots:
             self._copies = SnapshotColumns()
         else:
-            self.jobs.touched.update(instead_of.jobs.left_out)
+            self.jobs.touched.update(instead_of.jobs.left_out, instead_of.jobs.sitting_out)
             session, instead_of.session = instead_of.session, None
         self._snapshots += 1
         shapes = self._shape_columns(size)
@@ -324,6 +324,7 @@ class Cluster:
             shape_request=shapes.request,
             shape_charge=shapes.charge if self.shapes.sharing_devices else shapes.request,
             shape_best_effort=shapes.best_effort,
+            shape_node_rules=shapes.node_rules,
             shares_devices=bool(self.shapes.sharing_devices),
             queues=dict(self.queues),
             priority_classes=dict(self.priority_classes),
@@ -344,7 +345,7 @@ class Cluster:
         if self._shapes is None or self._shapes[0] != key:
             shapes, count = self.shapes, len(self.shapes.specs)
             request, charge = (_fitted(each, size, count) for each in (shapes.request, shapes.charge))
-            self._shapes = key, ShapeColumns(list(shapes.specs), request, charge, shapes.best_effort.copy())
+            self._shapes = key, ShapeColumns(list(shapes.specs), request, charge, shapes.best_effort.copy(), shapes.node_rules.copy())
         return self._shapes[1]
 
     def _rows_in(self, order: np.ndarray[Any, np.dtype[np.intp]]) -> np.ndarray[Any, np.dtype[np.int32]]:
@@ -393,6 +394,7 @@ class ShapeColumns(NamedTuple):
     request: np.ndarray[Any, Any]
     charge: np.ndarray[Any, Any]
     best_effort: list[bool]
+    node_rules: list[Shape]
 
 
 _HOLDS_NODE = [bool(ON_NODE[status] and not IS_TERMINAL[status]) for status in TaskStatus]

@@ -149,6 +149,8 @@ class JobColumns:
     """Specs of jobs that take no part because they are held; `specs` lacks them."""
     left_out: dict[int, JobSpec] = field(default_factory=dict)
     """Specs that were taken out of this snapshot alone."""
+    sitting_out: set[int] = field(default_factory=set)
+    """Jobs whose pending pods wait for a later cycle, although their other pods are here: `marks.waiting` lacks them."""
 
     def spec_of(self, row: int) -> JobSpec | None:
         """The job's, whether it takes part or not."""
@@ -160,6 +162,11 @@ class JobColumns:
         there: BoolArray = (self.queue >= 0) & ~self.marks.absent
         there[list(self.left_out)] = False
         return there
+
+    def sit_out(self, row: int) -> None:
+        """The job gets nothing in this cycle; what it holds stays its own."""
+        self.marks.waiting[row] = False
+        self.sitting_out.add(row)
 
     def leave_out(self, row: int) -> None:
         """The job takes no part in this cycle."""
@@ -181,6 +188,8 @@ class Snapshot:
     shape_charge: IntArray
     """(R, shapes): what a pod counts for in the accounts of jobs and queues: its request, and its parts of GPUs."""
     shape_best_effort: list[bool]
+    shape_node_rules: list[Shape]
+    """By shape: what it says about nodes. The same object where shapes say the same."""
     shares_devices: bool
     """Whether any pod asks for a part of a device."""
     queues: dict[str, QueueSpec]

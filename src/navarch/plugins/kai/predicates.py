@@ -190,6 +190,7 @@ def _figure(name: str, amount: int) -> str:
 class NodeCondition(NodeFilter):
     name = "NodeCondition"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.ready = usable_nodes(snapshot)
@@ -207,6 +208,7 @@ class GpuKind(NodeFilter):
 
     name = "GpuKind"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, session: Session) -> None:
         nodes, snapshot = session.nodes, session.snapshot
@@ -269,6 +271,7 @@ class WorkerKind(NodeFilter):
 
     name = "WorkerKind"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -325,6 +328,7 @@ class LegacySlices(NodeFilter):
 class MemoryKnown(NodeFilter):
     name = "GpuMemoryKnown"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, session: Session) -> None:
         self.known = nodes_with_label(session.snapshot, GPU_MEMORY_LABEL)

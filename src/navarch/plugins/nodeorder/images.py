@@ -46,6 +46,7 @@ class ImageTable:
 class ImageLocality(NodeScorer):
     name = "ImageLocality"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, snapshot: Snapshot, weight: float) -> None:
         self.snapshot = snapshot

@@ -20,6 +20,7 @@ from navarch.plugins.predicates.nodes.properties import node_properties
 class PreferredNodes(NodeScorer):
     name = "NodeAffinity"
     scope = Scope.STATIC
+    reads_only_node_rules = True
     normalises = True
 
     def __init__(self, snapshot: Snapshot, weight: float, added: NodeAffinity | None = None) -> None:

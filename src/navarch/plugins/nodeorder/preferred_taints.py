@@ -17,6 +17,7 @@ SOFT = "PreferNoSchedule"
 class PreferredTaints(NodeScorer):
     name = "TaintToleration"
     scope = Scope.STATIC
+    reads_only_node_rules = True
     normalises = True
 
     def __init__(self, snapshot: Snapshot, weight: float) -> None:

@@ -24,7 +24,6 @@ class NamespaceTurns(Plugin):
 
     name = "namespace-turns"
     turns_in_one_step = True
-    namespaces_take_turns = True
 
     def open(self) -> None:
         self._turns: dict[int, int] | None = None

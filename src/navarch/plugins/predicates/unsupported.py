@@ -15,6 +15,7 @@ from navarch.model.resources import BoolArray
 class Unsupported(NodeFilter):
     name = "Unsupported"
     scope = Scope.STATIC
+    reads_only_node_rules = True
     undone_by = (Event.POD_CHANGED,)
 
     def applies(self, task: TaskClass) -> bool:

@@ -344,15 +344,15 @@ def without_gated(amount: IntArray, gated: Mapping[int, IntArray], job: Job) -> 
 
 
 def gated_requests(session: Session) -> dict[int, IntArray]:
-    """Job row -> what its gated pods request. Nothing is reserved for them."""
-    snapshot, out = session.snapshot, dict[int, IntArray]()
-    tasks = snapshot.tasks
-    if not tasks.gated.any():
-        return out
-    for task in np.flatnonzero(tasks.gated & tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0)).tolist():
-        row = int(tasks.job[task])
-        out[row] = out.get(row, 0) + snapshot.shape_charge[:, tasks.shape[task]]
-    return out
+    """Job row -> what its gated pods request, for jobs that say what they need. Nothing is reserved for these pods."""
+    tasks, jobs = session.snapshot.tasks, session.snapshot.jobs
+    rows = np.flatnonzero(tasks.gated & tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+    rows = rows[jobs.has_min_resources[tasks.job[rows]]]
+    if not len(rows):
+        return {}
+    owners, group = np.unique(tasks.job[rows], return_inverse=True)
+    requests = sums_by_group(session.snapshot.shape_charge[:, tasks.shape[rows]], group, len(owners))
+    return dict(zip(owners.tolist(), requests.T))
 
 
 def _tried(session: Session) -> tuple[IntArray | int, int]:

@@ -166,6 +166,7 @@ def _count(text: str, tasks: int) -> int:
 class ZoneOpen(NodeFilter):
     name = "tdm"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, plugin: Tdm) -> None:
         self.plugin = plugin
@@ -193,6 +194,7 @@ class ZonePreferred(NodeScorer):
 
     name = "tdm"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, plugin: Tdm) -> None:
         self.plugin = plugin

@@ -35,6 +35,7 @@ class NodeAffinity(NodeFilter):
     name = "NodeAffinity"
     selects_nodes = True
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, snapshot: Snapshot, added: Demand | None = None) -> None:
         self.snapshot = snapshot

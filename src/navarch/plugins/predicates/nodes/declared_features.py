@@ -16,6 +16,7 @@ MESSAGE = "node(s) didn't match Pod's required features"
 class NodeDeclaredFeatures(NodeFilter):
     name = "NodeDeclaredFeatures"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot

@@ -16,6 +16,7 @@ MISMATCH = "node(s) didn't match the requested node name"
 class NodeName(NodeFilter):
     name = "NodeName"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot

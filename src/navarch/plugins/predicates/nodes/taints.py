@@ -26,6 +26,7 @@ def tolerated_nodes(columns: NodeProperties, shape: Shape) -> BoolArray:
 class TaintToleration(NodeFilter):
     name = "TaintToleration"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot

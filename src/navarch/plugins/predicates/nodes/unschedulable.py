@@ -19,6 +19,7 @@ MESSAGE = "node(s) were unschedulable"
 class NodeUnschedulable(NodeFilter):
     name = "NodeUnschedulable"
     scope = Scope.STATIC
+    reads_only_node_rules = True
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot

@@ -32,6 +32,7 @@ def zones(value: str) -> frozenset[str]:
 class VolumeZone(NodeFilter):
     name = "VolumeZone"
     scope = Scope.STATIC
+    reads_only_node_rules = True
     undone_by = (Event.VOLUME_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
     def __init__(self, snapshot: Snapshot) -> None:
