@@ -26,7 +26,8 @@ from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.engine.session import CycleStopped, Session
 from navarch.live import core as core_module
-from navarch.live.cycle import Cycle, beyond_batch, leave_out, run_cycle
+from navarch.live.cycle import Cycle, leave_out, run_cycle
+from navarch.live.queue.rounds import Rounds
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
 from navarch.model.tables import identities, incremental_copy, node_copies
@@ -143,7 +144,7 @@ class History:
 
     def _decide(self, snapshot: Snapshot, step: int, given: dict[str, Any], batch: int | None, *, counted: bool) -> CycleRecord:
         if batch is not None:
-            leave_out(snapshot, beyond_batch(snapshot, batch))
+            leave_out(snapshot, Rounds(batch).leave_out(snapshot, in_order=True))
         opening = Session.open_plugins
 
         def counting(session: Session, *words: Any) -> None:

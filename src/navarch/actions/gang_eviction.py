@@ -72,6 +72,7 @@ class GangEviction(Action):
     def _attempt(self, job: Job) -> bool:
         """One statement for the job. True: tasks were placed, and the job may place more."""
         session = self.session
+        session.start_turn(job)
         statement = session.statement()
         parts = self._parts(job)
         pending = [task for _, tasks in parts for task in tasks]

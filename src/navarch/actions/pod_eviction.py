@@ -35,6 +35,7 @@ class PodEviction(Action):
 
     def for_job(self, job: Job, wanted: Sequence[int]) -> None:
         session, tasks, known, served = self.session, list(wanted), len(job.reasons), False
+        session.start_turn(job)
         if self.failed.known_to_fail(job, wanted):
             return
         while tasks and session.job_starving(job):

@@ -49,11 +49,19 @@ def close(session: Session, *, report_queues: bool = True, report_pods: bool = T
     session.record.warnings += set_aside(session.snapshot)
     session.record.warnings += session.shard_problems
     _forget_undone(session)
-    jobs = session.jobs_to_conclude()
-    beyond = beyond_limits(session, jobs) if report_pods else {}
-    session.record.jobs = [_decision(session, job, beyond, report_pods=report_pods) for job in jobs]
+    concluded = session.jobs_to_conclude()
+    if session.record.cut:  # of the others nothing was decided, and what they were told before stands
+        concluded = [job for job in concluded if _was_decided(session, job)]
+    session.steps.spend(len(concluded))
+    beyond = beyond_limits(session, concluded) if report_pods else {}
+    session.record.jobs = [_decision(session, job, beyond, report_pods=report_pods) for job in concluded]
     if report_queues:
         session.record.queues = queue_figures(session)
+
+
+def _was_decided(session: Session, job: Job) -> bool:
+    """Whether a pod of the job was moved, or its phase."""
+    return job.phase != job.spec.phase or list(job.counts) != session.snapshot.jobs.counts[job.row].tolist()
 
 
 def queue_figures(session: Session) -> list[QueueFigures]:

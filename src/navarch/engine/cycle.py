@@ -21,6 +21,7 @@ from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
 from navarch.engine.session import CycleSettings, CycleStopped
+from navarch.engine.steps import StepsUsedUp
 from navarch.model.snapshot import Snapshot
 
 
@@ -41,6 +42,7 @@ def decide(
     proceed: Callable[[], bool] | None = None,
     failed_before: Sequence[JobFailure] = (),
     note_job: Callable[[str], None] | None = None,
+    steps: int | None = None,
 ) -> CycleRecord:
     """What to bind, evict and promise now, and why the other jobs wait. `uid` marks conditions set in this cycle; names of newly
     shared devices begin with `devices`.
@@ -56,7 +58,9 @@ def decide(
     `proceed` is asked before each attempt to place or evict. CycleStopped is raised where it says no: nothing is decided then.
 
     `failed_before`: failures of jobs in `set_aside` that no record has told yet; this one does. `note_job` gets the key of each
-    job that a rule begins to work on, and an empty text when none is at hand."""
+    job that a rule begins to work on, and an empty text when none is at hand.
+
+    `steps`: after so much work (`engine/steps.py`) the record is what was decided so far, and is `cut`; None: no bound."""
     containment = Containment(snapshot, set_aside, left_out_nodes, failed_before)
     timings: dict[str, float] = {}
     settings = CycleSettings(
@@ -69,6 +73,7 @@ def decide(
         timings,
         proceed=proceed,
         note_job=note_job,
+        steps=steps,
     )
     try:
         for attempt in count():
@@ -112,15 +117,21 @@ def _attempt(
         containment.opening.keep()
         without, guarded = containment.without_preferences, containment.guarded
         session = open_session(snapshot, policy, registry, now, settings, without_preferences=without, guarded=guarded)
+    session.record.steps_allowed = settings.steps
     for action in registry.make_actions(session):
         with _Timed(timings, action.name):
             session.action = action.name
             session.start_turn(None)
-            action.execute()
+            try:
+                action.execute()
+            except StepsUsedUp:
+                session.beyond_shares, session.placing, session.record.cut = False, None, True
+                break
     with _Timed(timings, "close"):
         session.start_turn(None)
         close(session, report_queues=settings.report_queues, report_pods=settings.report_pods)
     record = session.record
+    record.steps = session.steps.spent
     keep_session(session)
     return record
 

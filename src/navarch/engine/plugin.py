@@ -47,8 +47,6 @@ class Plugin:
     waits_for_room: ClassVar[bool] = False
     """Whether a job that its rules refuse stays refused until some node gains room, and equal jobs are refused equally. The
     simulator leaves out cycles that cannot start anything where all plugins of a policy say so."""
-    namespaces_take_turns: ClassVar[bool] = False
-    """Whether its job order gives each namespace of a queue its turn. A long backlog is then cut into batches in that order too."""
     turns_in_one_step: ClassVar[bool] = False
     """Whether all of this holds while jobs get tasks:
 

@@ -175,6 +175,12 @@ class CycleRecord(msgspec.Struct):
     """Keys of jobs in the order in which idle room was first looked for on their behalf."""
     last_runs: dict[str, float] = msgspec.field(default_factory=dict)
     """Rules that act once an interval and did so in this cycle -> the moment of the cycle (`model/objects/last_runs.py`)."""
+    cut: bool = False
+    """The steps were used up: jobs of this cycle that have no decision here are untried."""
+    steps: int = 0
+    """How many steps the cycle took."""
+    steps_allowed: int | None = None
+    """How many it might take; None: any number. An input, here for replays."""
     question: Question | None = None
     """What a server outside has to be asked before anything can be decided; nothing else is in the record then."""
     notices: list[Notice] = msgspec.field(default_factory=list)

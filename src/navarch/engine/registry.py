@@ -15,7 +15,7 @@ from navarch.engine.arguments import Arguments
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.checked_plugins import checked, is_foreign
 from navarch.engine.points.declaration import declaration_problems
-from navarch.engine.points.protocols import POINTS, JobOrder, JobTurn, implemented_points
+from navarch.engine.points.protocols import POINTS, JobTurn, implemented_points
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.places import Lazily, at, place_of
@@ -143,11 +143,6 @@ class Registry:
     def makes_promises(self, policy: Policy) -> bool:
         """Whether waiting jobs are promised room under the policy."""
         return any(kind.makes_promises and JobTurn in points for tier in self.select_plugins(policy).tiers for kind, _, points in tier)
-
-    def namespaces_take_turns(self, policy: Policy) -> bool:
-        """Whether the policy gives each namespace of a queue its turn."""
-        tiers = self.select_plugins(policy).tiers
-        return any(kind.namespaces_take_turns and JobOrder in points for tier in tiers for kind, _, points in tier)
 
     def asked_servers(self, policy: Policy) -> list[str]:
         """URLs of the servers that cycles of the policy ask."""

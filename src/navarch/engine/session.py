@@ -36,6 +36,7 @@ from navarch.engine.reasons import Reason
 from navarch.engine.record import CycleRecord
 from navarch.engine.semantics import Semantics
 from navarch.engine.statement import Statement
+from navarch.engine.steps import Steps
 from navarch.engine.topology.job_domains import JobDomains
 from navarch.engine.victims.protected import ProtectedPods
 from navarch.model.node_facts import usable_nodes
@@ -68,6 +69,7 @@ class CycleSettings(Struct, frozen=True):
     """Questions to servers outside."""
     proceed: Callable[[], bool] | None = None
     note_job: Callable[[str], None] | None = None
+    steps: int | None = None
 
 
 class Session(PluginRunner):
@@ -128,6 +130,7 @@ class Session(PluginRunner):
         """Set everything that belongs to one cycle. All else stays while a session is kept (`kept_session.py`)."""
         self.snapshot = snapshot
         self._proceed = settings.proceed
+        self.steps = Steps(settings.steps)
         self.note_job = settings.note_job
         """Gets the key of each job that a rule begins to work on; None: it is not noted."""
         self.turn = ""
@@ -373,7 +376,10 @@ class Session(PluginRunner):
         return [each for found in self.gradient_for_sub_job(sub_job, domain, Purpose.EVICT) for each in found]
 
     def start_turn(self, job: Job | None) -> None:
-        """An action begins to work on this job, or ended its turns."""
+        """An action begins to work on this job, or ended its turns. Raises StepsUsedUp where the cycle may do no more."""
+        if job is not None:
+            self.steps.check()
+            self.steps.spend(1)
         if self.note_job is not None:
             self.turn = "" if job is None else job.key
             self.note_job(self.turn)

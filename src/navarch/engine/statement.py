@@ -137,6 +137,7 @@ class Statement:
         before = TaskStatus(int(session.status[task]))
         row = int(session.node[task])
         assert row >= 0, "a task whose node is gone is never a victim"
+        session.steps.spend(1)
         kind = session.class_of(task)
         operation = Operation(
             RELEASING,

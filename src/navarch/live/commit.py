@@ -63,9 +63,10 @@ class Commit:
         evicted = self._evictions(record, now)
         nominated = self._nominations(record)
         self._label_keys = None
+        untried = {decision.job for decision in record.jobs} - placed if record.cut else set[str]()
         failed = {failure.job for failure in record.failures}
         for decision in record.jobs:
-            self._job(decision, now, placed, nominated, blocked)
+            self._job(decision, now, placed, nominated, blocked | untried)
             if decision.job in failed:  # in no class: jobs like it that arrive do not let it be tried again
                 self._queue.add_unschedulable(decision.job, (Event.POLICY_CHANGED,), sum(decision.pods.values()), now)
         self._emit(WriteQueueStatuses(record.queues))

@@ -54,6 +54,7 @@ from navarch.live.instructions import (
 )
 from navarch.live.queue.equivalence_classes import occupied_requests
 from navarch.live.queue.failed_jobs import FailedJobs, FailedNodes
+from navarch.live.queue.rounds import Rounds
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.live.surplus import Surplus
 from navarch.live.unconfirmed_decisions import UnconfirmedDecisions
@@ -112,6 +113,7 @@ class LiveCore:
         history = GangHistory(self.cache, lambda task, complete: emit(MarkGang(task, complete)))
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
         self._unconfirmed = UnconfirmedDecisions(self.assumed, self._abandon_eviction, self._end_nomination)
+        self._rounds = Rounds()
         self.failed_jobs = FailedJobs()
         self.failed_nodes = FailedNodes()
         self.leading = False
@@ -177,11 +179,11 @@ class LiveCore:
         wall_time: float,
         *,
         identity: str = "",
-        batch: int | None = None,
+        in_parts: bool = False,
         asks: bool = False,
     ) -> Cycle:
-        """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. For `batch` see `run_cycle`. `asks`: the
-        record may have a question instead of decisions; answer it by `decide_again`."""
+        """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. `in_parts`: a backlog is decided in parts (see
+        `queue/rounds.py`). `asks`: the record may have a question instead of decisions; answer it by `decide_again`."""
         cluster = self.cache.cluster
         if LAST_RUN not in cluster.objects:
             put_last_runs(cluster, dict.fromkeys(RULES, wall_time))
@@ -205,7 +207,7 @@ class LiveCore:
             wall_time,
             self.cycles,
             uid,
-            batch=batch,
+            rounds=self._rounds if in_parts else None,
             instead_of=self._reusable,
             set_aside=self._set_aside,
             left_out_nodes=self._left_out_nodes,
@@ -226,6 +228,8 @@ class LiveCore:
             self.failed_jobs.take(cycle.record, cycle.now)
             self.failed_nodes.take(cycle.record, cycle.now)
             put_last_runs(self.cache.cluster, cycle.record.last_runs)
+            if cycle.record.steps_allowed is not None:
+                self._rounds.end(cut=cycle.record.cut)
             self.last_cycle = cycle
         return cycle
 

@@ -1,8 +1,7 @@
 """One live cycle: take a snapshot, decide, and keep what metrics and recordings need.
 
-A backlog is decided in batches: of each queue the first pending pods by priority and age, and the rest in the next cycles. One cycle
-over fifty thousand single pods would stop everything else in the process for longer than a lease lasts, and the API server would
-accept the bindings no sooner.
+A backlog is decided in parts (`queue/rounds.py`). One cycle over fifty thousand single pods would stop everything else in the process
+for longer than a lease lasts, and the API server would accept the bindings no sooner.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -19,13 +17,12 @@ from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
+from navarch.live.queue.rounds import STEPS, Rounds
 from navarch.model.cluster import Cluster
-from navarch.model.resources import RowArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec
-from navarch.model.status import ON_NODE, TaskStatus
+from navarch.model.status import ON_NODE
 
-Rows = np.ndarray[Any, np.dtype[np.intp]]
 _PLACED = [int(status) for status, there in enumerate(ON_NODE) if there]
 
 
@@ -59,7 +56,7 @@ def run_cycle(
     number: int,
     uid: str,
     *,
-    batch: int | None = None,
+    rounds: Rounds | None = None,
     instead_of: Snapshot | None = None,
     set_aside: Collection[str] = (),
     left_out_nodes: Collection[str] = (),
@@ -67,13 +64,14 @@ def run_cycle(
     note_job: Callable[[str], None] | None = None,
     asks: bool = False,
 ) -> Cycle:
-    """`batch`: how many pending pods of each queue are tried; None: all. `instead_of`: see `Cluster.snapshot`.
+    """`rounds`: which jobs are tried; None: all, in as many steps as it takes. `instead_of`: see `Cluster.snapshot`.
     `set_aside`, `left_out_nodes`, `failed_before`, `note_job`: see `decide`. `asks`: the cycle may stop at a question to a server
     outside (`decide_again`)."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
-    if batch is not None:
-        leave_out(snapshot, beyond_batch(snapshot, batch, turns=registry.namespaces_take_turns(policy)))
+    if rounds is not None:
+        in_order = registry.keeps_order(policy) or registry.makes_promises(policy)
+        leave_out(snapshot, rounds.leave_out(snapshot, in_order=in_order))
     taken = perf_counter() - started
     exchanges: list[Exchange] | None = [] if asks else None
     record = decide(
@@ -89,9 +87,11 @@ def run_cycle(
         exchanges=exchanges,
         failed_before=failed_before,
         note_job=note_job,
+        steps=None if rounds is None else STEPS,
     )
     spent = perf_counter() - started
-    return Cycle(number, snapshot, bool(snapshot.jobs.left_out), policy, now, uid, record, taken, spent)
+    more = bool(snapshot.jobs.left_out or snapshot.jobs.sitting_out or record.cut)
+    return Cycle(number, snapshot, more, policy, now, uid, record, taken, spent)
 
 
 def decide_again(
@@ -118,8 +118,10 @@ def decide_again(
         exchanges=exchanges,
         failed_before=failed_before,
         note_job=note_job,
+        steps=cycle.record.steps_allowed,
     )
-    return replace(cycle, record=record, seconds=cycle.seconds + perf_counter() - started)
+    more = cycle.more or record.cut
+    return replace(cycle, record=record, more=more, seconds=cycle.seconds + perf_counter() - started)
 
 
 def undecided(cluster: Cluster, policy: Policy, now: float, number: int, uid: str) -> Cycle:
@@ -128,45 +130,13 @@ def undecided(cluster: Cluster, policy: Policy, now: float, number: int, uid: st
 
 
 def leave_out(snapshot: Snapshot, rows: Sequence[int]) -> None:
-    """Remove jobs from this snapshot. A job that holds nodes stays: decisions about others depend on its pods."""
+    """Remove jobs from this snapshot. A job that holds nodes sits out: decisions about others depend on its pods."""
     if rows:
         jobs = snapshot.jobs
         chosen = np.array(rows, dtype=np.intp)
-        for row in chosen[~jobs.counts[chosen[:, None], _PLACED].any(axis=1)].tolist():
-            jobs.leave_out(row)
-
-
-def beyond_batch(snapshot: Snapshot, batch: int, *, turns: bool = False) -> list[int]:
-    """Rows of jobs without a pod among the first `batch` pending pods of their queue. The order is priority (of the group or the pod,
-    whichever is higher), age, arrival. With `turns`, the first pods of all namespaces come before the second ones."""
-    tasks, jobs = snapshot.tasks, snapshot.jobs
-    if jobs.counts[jobs.marks.waiting, TaskStatus.PENDING].sum() <= batch:
-        return []
-    waiting = np.flatnonzero(tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
-    if len(waiting) <= batch:
-        return []
-    waiting = waiting[jobs.taking_part[tasks.job[waiting]]]
-    queue = jobs.queue[tasks.job[waiting]]
-    priority = np.maximum(tasks.priority[waiting], jobs.priority[tasks.job[waiting]])
-    order = np.lexsort((waiting, tasks.created[waiting], -priority, queue))
-    if turns:
-        order = order[_in_turns(snapshot, waiting[order], queue[order])]
-    job, queue = tasks.job[waiting][order], queue[order]
-    rank = np.arange(len(order)) - np.searchsorted(queue, queue)
-    first = np.zeros(len(jobs.specs), dtype=bool)
-    first[job[rank < batch]] = True
-    rows: list[int] = np.flatnonzero(np.bincount(job, minlength=len(first)).astype(bool) & ~first).tolist()
-    return rows
-
-
-def _in_turns(snapshot: Snapshot, waiting: Rows, queue: RowArray) -> Rows:
-    """The order in which namespaces take turns inside each queue; `waiting` is in the order that holds inside a namespace. About ten
-    milliseconds for 100,000 pods."""
-    identities, of = np.unique(snapshot.tasks.labels[waiting], return_inverse=True)
-    numbers: dict[str, int] = {}
-    namespace = np.array([numbers.setdefault(snapshot.identities[i][0], len(numbers)) for i in identities.tolist()])[of]
-    together = np.lexsort((np.arange(len(waiting)), namespace, queue))
-    place = queue[together].astype(np.int64) * len(numbers) + namespace[together]
-    turn = np.empty(len(waiting), dtype=np.int64)
-    turn[together] = np.arange(len(waiting)) - np.searchsorted(place, place)
-    return np.lexsort((np.arange(len(waiting)), turn, queue))
+        holding = set(chosen[jobs.counts[chosen[:, None], _PLACED].any(axis=1)].tolist())
+        for row in rows:
+            if row in holding:
+                jobs.sit_out(row)
+            else:
+                jobs.leave_out(row)

@@ -24,8 +24,6 @@ from navarch.live.ops.state.cycle_log import log_decisions
 
 log = logging.getLogger(__name__)
 
-BATCH_PODS = 5000
-"""Pending pods of a queue that one cycle tries. This takes about a second if each is a job of its own."""
 UNHEALTHY_AFTER = 5
 """After this many failed cycles in a row we are not ready."""
 
@@ -97,9 +95,8 @@ class LeaderCycles:
             self._named_extenders_of = policy
             for url in registry.asked_servers(policy):
                 log.warning("dry run: %s (--ask-extenders asks it)", not_asked(url))
-        batch = None if dry else BATCH_PODS
         with self._watchdog.watch():
-            cycle = self._core.decide(policy, registry, self._clock(), identity=self._name, batch=batch, asks=asks)
+            cycle = self._core.decide(policy, registry, self._clock(), identity=self._name, in_parts=not dry, asks=asks)
         if cycle.record.question is not None or cycle.record.notices:
             self.conversations.start(cycle)
         else:

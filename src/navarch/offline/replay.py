@@ -115,6 +115,10 @@ class Recording(msgspec.Struct):
     """Failures of such jobs that this cycle told."""
     exchanges: list[Exchange] = msgspec.field(default_factory=list)
     """What servers outside answered."""
+    sitting_out: list[str] = msgspec.field(default_factory=list)
+    """Jobs with pods on nodes whose pending pods waited for a later cycle."""
+    steps_allowed: int | None = None
+    """How many steps the cycle might take."""
     format: int = FORMAT
 
 
@@ -176,6 +180,8 @@ def record(
         left_out_nodes=decided.left_out_nodes,
         failed_before=decided.failed_before,
         exchanges=decided.exchanges,
+        sitting_out=sorted(snapshot.jobs.keys[row] for row in snapshot.jobs.sitting_out),
+        steps_allowed=decided.steps_allowed,
     )
     return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
 
@@ -216,6 +222,8 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
     for key in recording.held:
         cluster.jobs.hold(key, True)
     snapshot = cluster.snapshot(policy.semantics.node_order)
+    for key in recording.sitting_out:
+        snapshot.jobs.sit_out(cluster.jobs.rows.of[key])
     uid, set_aside, exchanges = recording.uid, recording.set_aside, list(recording.exchanges)
     while True:
         decided = decide(
@@ -230,6 +238,7 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
             left_out_nodes=recording.left_out_nodes,
             failed_before=recording.failed_before,
             exchanges=exchanges,
+            steps=recording.steps_allowed,
         )
         if decided.question is None:
             return decided

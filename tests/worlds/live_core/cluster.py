@@ -197,7 +197,7 @@ class CoreCluster:
     def cycle(self) -> bool:
         """Run one cycle. True if the core asks for another at once."""
         self.number += 1
-        cycle = self.core.decide(self.policy, REGISTRY, EPOCH + self.now, batch=5000)
+        cycle = self.core.decide(self.policy, REGISTRY, EPOCH + self.now, in_parts=True)
         self.records.append(cycle.record)
         self.codes.update((each.job, frozenset(reason.code for reason in each.reasons)) for each in cycle.record.jobs)
         self._again = False

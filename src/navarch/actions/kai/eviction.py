@@ -71,6 +71,7 @@ class EvictingAction(KaiAction, ABC):
                 continue
             if self._is_unresolvable(job, chunk) or self.budget.closed_to(job):
                 continue
+            self.session.start_turn(job)
             statement = self.solve(job, chunk)
             if statement is None:
                 if not self.budget.was_cut(job):

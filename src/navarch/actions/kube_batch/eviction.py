@@ -99,6 +99,7 @@ class KubeBatchPreempt(CoveringEviction):
     def _for_job(self, job: Job) -> bool:
         """Until the job would be ready, on one statement. True: something was evicted for it, and it may ask for more."""
         session, tasks = self.session, self.tasks[job.row]
+        session.start_turn(job)
         statement = session.statement()
         while tasks:
             self._for_task(job, tasks.pop(), statement, lambda other: other is not job and other.queue is job.queue)

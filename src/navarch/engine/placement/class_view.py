@@ -23,6 +23,7 @@ from navarch.engine.placement.row_answer_cache import FEW, Answer, RowAnswerCach
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.placement.static_cache import static_mask, static_raw
 from navarch.engine.reasons import Reason
+from navarch.engine.steps import NODES_A_STEP
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class ClassView:
             found = np.isin(self.dims, list(session.claimable_dims))
             self._claimable = found[:, None] if found.any() else None
         size = len(nodes)
+        session.steps.spend(1 + size // NODES_A_STEP * (2 + len(filters) + len(scorers)) // 4)
         hard_shard = session.shard if session.shard_is_hard else None
         self.static: BoolArray = np.ones(size, dtype=bool) if hard_shard is None else hard_shard.copy()
         for f in filters:
@@ -324,6 +326,7 @@ class ClassView:
         if within is not None:
             feasible = feasible & within
         self.refresh()
+        self.session.steps.spend(1 + len(self.static) // NODES_A_STEP // 4)
         future = feasible & self.future
         idle = future & self.idle
         mine = self.session.shard
@@ -475,6 +478,7 @@ class ClassView:
         whole = resources and within is None and not self.global_filters
         if whole and self._refused is not None and self._refused[0] == self.read:
             return self._refused[1]  # a long backlog of equal tasks asks repeatedly
+        self.session.steps.spend(1 + len(self.static) // NODES_A_STEP)
         errors = count_refusals(self, resources=resources, within=within)
         if whole:
             self._refused = self.read, errors

@@ -22,6 +22,7 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.order_key import OrderKey
 from navarch.engine.queue import Queue
 from navarch.engine.statement import Statement
+from navarch.engine.steps import TASKS_A_STEP
 from navarch.engine.victims.protected import ProtectedPods
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
@@ -61,6 +62,7 @@ def candidates_elsewhere(session: Session, queue: Queue, statuses: Sequence[Task
 
 def _evictable(session: Session, statuses: Sequence[TaskStatus]) -> BoolArray:
     tasks = session.snapshot.tasks
+    session.steps.spend(1 + len(tasks.alive) // TASKS_A_STEP)
     evictable: BoolArray = tasks.alive & tasks.preemptable & np.isin(session.status, statuses) & (session.node >= 0)
     protected = session.shared(ProtectedPods).rows
     return evictable if protected is None else evictable & ~protected

@@ -1,0 +1,117 @@
+"""Which waiting jobs a live cycle is given, and when each has its turn."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from tests.worlds.small_cluster import add_job, shape, with_nodes
+
+from navarch.engine.policy import preset
+from navarch.installed import installed
+from navarch.live.cycle import leave_out, run_cycle
+from navarch.live.queue.rounds import Rounds
+from navarch.model.cluster import Cluster
+from navarch.model.spec import QueueSpec
+from navarch.model.status import TaskStatus
+
+REGISTRY = installed()
+
+
+def cluster_of(*queues: str) -> Cluster:
+    cluster = with_nodes(("a", {"cpu": 1000}))
+    for queue in queues:
+        cluster.put_queue(QueueSpec(queue, state="Open"))
+    return cluster
+
+
+def backlog() -> Cluster:
+    """Six jobs of unlike size in each of two queues, the last one first."""
+    cluster = cluster_of("q1", "q2")
+    for queue in ("q1", "q2"):
+        for number in range(6):
+            add_job(cluster, f"{queue}-{number}", [shape(cpu=1 + number)], queue=queue, created=10.0 - number)
+    return cluster
+
+
+def given(cluster: Cluster, rounds: Rounds, *, in_order: bool = False) -> list[str]:
+    """The jobs that the next cycle would try, without their namespace."""
+    snapshot = cluster.snapshot()
+    later = {cluster.jobs.keys[row] for row in rounds.leave_out(snapshot, in_order=in_order)}
+    return sorted(key.partition("/")[2] for key in cluster.jobs.rows.of if key not in later)
+
+
+def test_a_short_backlog_is_given_whole() -> None:
+    assert len(given(backlog(), Rounds())) == 12
+
+
+def test_the_queues_take_turns_and_the_oldest_of_each_comes_first() -> None:
+    assert given(backlog(), Rounds(2.3)) == ["q1-4", "q1-5", "q2-4", "q2-5"]  # one of equal shape costs a tenth
+
+
+def test_a_gang_is_given_whole() -> None:
+    cluster = backlog()
+    add_job(cluster, "gang", [shape(cpu=9)] * 80, queue="q1", created=1.0)
+    assert given(cluster, Rounds(3.0)) == ["gang"]
+
+
+def test_a_group_of_higher_priority_comes_first_whatever_its_pods_say() -> None:
+    cluster = backlog()
+    job = cluster.jobs.specs[cluster.jobs.rows.of["ns/q1-0"]]
+    assert job is not None
+    cluster.put_job(replace(job, priority=1000))
+    assert given(cluster, Rounds(2.0)) == ["q1-0", "q2-5"]
+
+
+def test_a_namespace_does_not_wait_behind_the_crowd_of_another() -> None:
+    cluster = backlog()
+    add_job(cluster, "late", [shape(cpu=77)], queue="q1", created=99.0, namespace="other")
+    assert "late" in given(cluster, Rounds(3.0))
+    assert "late" not in given(cluster, Rounds(3.0), in_order=True), "the policy keeps the order of the queue"
+
+
+def test_a_cut_cycle_is_followed_by_one_with_half_as_many_jobs_down_to_one() -> None:
+    cluster, rounds, counts = backlog(), Rounds(8.0), []
+    for _ in range(5):
+        counts.append(len(given(cluster, rounds)))
+        rounds.end(cut=True)
+    assert counts[-1] == 1
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_every_job_has_its_turn_in_a_round_however_often_events_bring_all_back() -> None:
+    cluster, rounds, seen = backlog(), Rounds(3.0), list[str]()
+    for _ in range(5):
+        seen += given(cluster, rounds)
+        rounds.end(cut=False)
+    assert set(seen) == set(given(cluster, Rounds())), "nobody is tried twice before all were tried once"
+    first = seen[: len(set(seen))]
+    assert len(set(first)) == len(first)
+
+
+def test_a_job_with_pods_on_nodes_stays_and_asks_for_nothing() -> None:
+    cluster = backlog()
+    add_job(cluster, "grows", [shape(cpu=50), shape(cpu=51)], queue="q1", created=50.0)
+    held = next(spec for spec in cluster.tasks.specs if spec is not None and spec.job == "ns/grows")
+    cluster.put_task(replace(held, node="a", status=TaskStatus.RUNNING))
+    snapshot = cluster.snapshot()
+    rows = Rounds(2.0).leave_out(snapshot, in_order=True)
+    leave_out(snapshot, rows)
+    row = cluster.jobs.rows.of["ns/grows"]
+    assert row in rows
+    assert snapshot.jobs.specs[row] is not None
+    assert not snapshot.jobs.marks.waiting[row]
+    assert cluster.snapshot(instead_of=snapshot).jobs.marks.waiting[row], "the next cycle may try it"
+
+
+def test_successive_cycles_reach_every_job() -> None:
+    cluster, rounds, bound = backlog(), Rounds(2.0), list[str]()
+    policy = preset("navarch", REGISTRY.catalogue())
+    more = True
+    while more:
+        cycle = run_cycle(cluster, policy, REGISTRY, 100.0, 1, "c", rounds=rounds)
+        rounds.end(cut=cycle.record.cut)
+        more = cycle.more
+        for bind in cycle.record.binds:
+            bound.append(bind.job)
+            cluster.remove_task(bind.uid)
+            cluster.remove_job(bind.job)
+    assert len(bound) == len(set(bound)) == 12
