@@ -183,7 +183,7 @@ class Life:
             del self._leaving[uid]
             fields = {"node": "", "status": TaskStatus.PENDING, "started": None, "deleting": False, "nominated_node": ""}
             self._change(uid, gpu_groups=(), **fields)
-        for uid, node in lasting_promises(record).items() if self._policy.semantics.nominations_last else ():
+        for uid, node in lasting_promises(record).items():
             task = self.cluster.task(uid)
             if task is not None and not task.node and task.nominated_node != node:
                 self._change(uid, nominated_node=node)

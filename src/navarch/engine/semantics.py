@@ -196,7 +196,6 @@ class Semantics:
     cut_search_ends_action: bool = switch(
         False, "a search for victims that used up its budget ends its action: later jobs are not tried"
     )
-    nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
 
     # The load of nodes, and what is done about it.
     relief_exceeds_room: bool = switch(

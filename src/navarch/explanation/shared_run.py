@@ -185,7 +185,7 @@ class SharedRun:
         rules = self.rules
         if self._last is not None:
             self._remember(self._last)
-            settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
+            settle(self.inventory, self._last, self.now)
         self._number += 1
         snapshot = self._snapshots.take()
         uid = f"cycle-{self._number}"

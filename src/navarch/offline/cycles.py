@@ -97,7 +97,7 @@ class Cycles:
         """The next cycle. `proceed`: see `engine.cycle.decide`."""
         rules = self.rules
         if self._last is not None:
-            settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
+            settle(self.inventory, self._last, self.now)
         self.number += 1
         self._last = _decide(self.inventory, rules, self.now, self.number, self.timings, self._manifest, proceed)
         put_last_runs(self.cluster, self._last.last_runs)
@@ -150,22 +150,24 @@ def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
 
 def lasting_promises(record: CycleRecord) -> dict[str, str]:
     """Pods whose promise changes with a cycle -> the node, or nothing. A promise lasts if something was evicted for it; the next cycle
-    finds others again. A pod that is refused and promised nothing loses the promise that it had."""
-    found = {each.uid: each.node for each in record.nominations if each.evicting}
+    finds others again. A pod that is refused and promised nothing loses the promise that it had. A pod that is moved is made again: it
+    is another one, to which nothing was promised."""
+    evicted = {each.uid for each in record.evictions}
+    found = {each.uid: each.node for each in record.nominations if each.evicting and each.uid not in evicted}
     again = {each.uid for each in record.nominations}
     for decision in record.jobs:
         found.update((refusal.uid, "") for refusal in decision.refusals if refusal.uid not in again)
     return found
 
 
-def settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
+def settle(inventory: Inventory, record: CycleRecord, now: float) -> None:
     """What a cluster does between two cycles."""
     cluster = inventory.cluster
     evicted = {eviction.uid for eviction in record.evictions}
     _run_bound(cluster, record, evicted, now)
     settle_claims(cluster, record, evicted, now)
     _make_again(inventory, evicted)
-    for uid, node in lasting_promises(record).items() if promises_last else ():
+    for uid, node in lasting_promises(record).items():
         task = cluster.task(uid)
         if task is not None and not task.node and task.nominated_node != node:
             cluster.put_task(replace(task, nominated_node=node))

@@ -300,7 +300,7 @@ class Simulation:
         for key, job in moved.items():
             self.subject = key
             self._settle(job, decisions.pop(key, None), evicted=bool(record.evictions))
-        if record.nominations and self.policy.semantics.nominations_last:
+        if record.nominations:
             self._nominate(record)
         for key, decision in decisions.items():
             self.subject = key

@@ -5,6 +5,8 @@ A job that got its minimum returns to its queue for the rest, so that elastic jo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from navarch.actions.kai.pending_jobs import KaiAction
@@ -25,10 +27,20 @@ class KaiAllocate(KaiAction):
     dialect = "kai"
 
     def execute(self) -> None:
+        promised = [job for job in self.waiting_jobs() if self._has_promise(job)]
+        if promised:  # jobs for which others were evicted come first; otherwise the freed room may go to another
+            self._serve(promised, self._has_promise)
+        self._serve(self.waiting_jobs(), lambda job: True)
+
+    def _has_promise(self, job: Job) -> bool:
+        return bool(self.session.snapshot.tasks.nominated[job.tasks_in(TaskStatus.PENDING)].any())
+
+    def _serve(self, jobs: list[Job], may_go_on: Callable[[Job], bool]) -> None:
+        """Place jobs in fairness order. A job that got a chunk has another turn if it may go on."""
         session = self.session
         everywhere = np.ones(len(session.nodes), dtype=bool)
         within = NodeSet(everywhere, everywhere=True)
-        forest = QueueForest(session, self.waiting_jobs(), self._next, depth=self.depth)
+        forest = QueueForest(session, jobs, self._next, depth=self.depth)
         while (job := forest.pop()) is not None:
             session.tried[job.key] = None
             session.start_turn(job)
@@ -43,7 +55,7 @@ class KaiAllocate(KaiAction):
             statement.commit()
             if not started and not waits:
                 session.shared(JobTimes).note_start(job)
-            if job.tree.has_pending:
+            if job.tree.has_pending and may_go_on(job):
                 forest.push(job)
 
     def _next(self, job: Job) -> list[int]:

@@ -86,7 +86,6 @@ COMPAT: Mapping[str, Semantics] = {
         fit_words=UNAVAILABLE,
         victims_are_minimal=False,
         evictions_settle=False,
-        nominations_last=False,
     ),
     "kai": Semantics(
         next_step_is_told=False,
@@ -97,7 +96,6 @@ COMPAT: Mapping[str, Semantics] = {
         impossible_demand_counts=True,
         victims_are_minimal=False,
         evictions_settle=False,
-        nominations_last=False,
         evicted_promise_stays=True,
         moved_task_keeps_stale_share=True,
         queues_are_sorted_late=True,

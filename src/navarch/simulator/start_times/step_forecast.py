@@ -107,10 +107,6 @@ class StepForecast:
             report_pods=False,
         )
 
-    @property
-    def nominations_last(self) -> bool:
-        return self._policy.semantics.nominations_last
-
     def _order(self) -> list[str]:
         """Keys of waiting jobs, in the policy's order."""
         session = Session(self.cluster.snapshot(self._policy.semantics.node_order), self._policy, self._registry, self.now)
@@ -275,11 +271,10 @@ class _Course:
                 moved[bind.job] = None
         for number, key in enumerate(moved):
             self._settle(key, number, len(moved))
-        if self._forecast.nominations_last:
-            for uid, node in lasting_promises(record).items():
-                task = self._cluster.task(uid)
-                if task is not None and not task.node and task.nominated_node != node:
-                    self._changed.put_task(replace(task, nominated_node=node))
+        for uid, node in lasting_promises(record).items():
+            task = self._cluster.task(uid)
+            if task is not None and not task.node and task.nominated_node != node:
+                self._changed.put_task(replace(task, nominated_node=node))
         for decision in record.jobs:
             self._note(decision)
 
