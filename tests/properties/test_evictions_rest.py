@@ -52,9 +52,9 @@ def measure(life: Life, policy: Policy, registry: Registry) -> tuple[tuple[bool,
     """The sets of running units that are owed down to each level, the deepest first, then lumps, then all: in each set whether each
     unit that could run is in it, by queue and rank. Promised pods count as running."""
     cluster = life.cluster
-    promised = [task for task in cluster.tasks.specs if task is not None and task.nominated_node and not task.node]
+    promised = [task for task in cluster.tasks.specs if task is not None and task.uid in life.promised]
     for task in promised:
-        cluster.put_task(replace(task, node=task.nominated_node, status=TaskStatus.BOUND, nominated_node=""))
+        cluster.put_task(replace(task, node=life.promised[task.uid], status=TaskStatus.BOUND, nominated_node=""))
     session = Session(cluster.snapshot(), policy, registry, 0.0)
     running = EvictionRule(session).running()
     for task in promised:

@@ -153,6 +153,8 @@ class Life:
         self.cycle = 0
         self.evictions: list[tuple[int, str, str, str]] = []
         """Cycle, pod, action, job for which it went."""
+        self.promised: dict[str, str] = {}
+        """Pods to which the last cycle promised a node, also those for which nothing was evicted."""
         self._policy, self._registry = policy, registry
         self._uneven = uneven
         self._rng = random.Random(seed)
@@ -169,6 +171,7 @@ class Life:
 
     def _move(self, record: CycleRecord) -> None:
         evicted = {each.uid for each in record.evictions}
+        self.promised = {each.uid: each.node for each in record.nominations if each.uid not in evicted}
         for bind in record.binds:
             if bind.uid not in evicted:
                 fields = {"node": bind.node, "status": TaskStatus.RUNNING, "nominated_node": "", "gpu_groups": bind.gpu_groups}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.points.protocols import QueuesOwed
 from navarch.engine.queue import Queue
@@ -31,132 +32,9 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 _ACTIVE = tuple(TaskStatus(status) for status in np.flatnonzero(IS_ACTIVE).tolist())
-_ACTIVE_MASK = IS_ACTIVE.astype(np.int64)
 _FREED = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
 Rank = tuple[int, bool, float, str, int]
-Unit = tuple[Rank, int, int, bool, IntArray, int]
-"""Rank, queue, job, whether beyond the minimum, amount, number of tasks."""
-
-
-class EvictionRule:
-    """Made for an action. `changed` tells it what the action decided."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._shares = self._owed_by_plugins()
-        self._unit: list[Unit] | None = None
-        """In the order of rank."""
-        self._owed: OwedUnits | None = None
-        self._numbers: dict[int, tuple[int | None, list[int], int]] = {}
-        """Job row -> the unit of its minimum, those beyond it, and of how many tasks all are."""
-
-    def _owed_by_plugins(self) -> QueueShares:
-        session = self.session
-        for plugin in session.implementing(QueuesOwed):
-            return plugin.queues_owed()
-        queues = session.queues.values()
-        return QueueShares(np.zeros((len(queues), len(session.snapshot.resource_names)), dtype=np.int64), [()] * len(queues))
-
-    def of(self, job: Job, tasks: Sequence[int]) -> Standing:
-        """What a job may evict for these waiting tasks: those that it lacks to start, or one that it has beyond its minimum."""
-        owed = self._units()
-        charge = self._charge(tasks)
-        surplus = not job.is_starving
-        if not surplus:
-            charge = charge + self._charge(job.tasks_in(*_ACTIVE))
-        rank = self._rank(job, surplus, max((self.session.task(task).priority for task in tasks), default=0))
-        assert self._unit is not None
-        before = bisect_right(self._unit, rank, key=lambda unit: unit[0])
-        depths = owed.depths(WaitingUnit(before, job.queue.number, job.row, surplus, charge))
-        return Standing(self, job.queue, int(depths[-1]), self._weaker(job, before, depths))
-
-    def _weaker(self, job: Job, before: int, depths: IntArray) -> BoolArray:
-        """Which units one of the job may evict that comes before unit number `before`; its depth is the last."""
-        units, queue, lines = self._units().units, job.queue.number, self._shares.lines
-        queues, mine, theirs = units.queue, int(depths[-1]), depths[:-1]
-        own = lines[queue] or (-1,)
-        shared = [sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(own, line))) for line in lines]
-        parting = TOP + np.array(shared, dtype=np.int64)[queues]
-        behind = np.arange(len(queues)) >= before
-        own_minimum = (units.job == job.row) & ~units.surplus
-        inside: BoolArray = (theirs < mine) | ((theirs == mine) & behind)
-        weaker: BoolArray = np.where(queues == queue, inside, theirs < np.minimum(mine, parting)) & ~own_minimum
-        return weaker
-
-    def units_of(self, job: Job) -> tuple[int | None, list[int]]:
-        """The number of the job's minimum, and those of what it has beyond, less those that an attempt under way has evicted."""
-        minimum, surplus, held = self._numbers.get(job.row, (None, [], 0))
-        gone = held - sum(job.counts[status] for status in _ACTIVE)
-        return minimum, surplus[: max(len(surplus) - gone, 0)]
-
-    def running(self) -> list[RunningUnit]:
-        """What runs or is promised a place, first by rank first."""
-        depths = self._units().depths().tolist()
-        assert self._unit is not None
-        lines = self._shares.lines
-        return [RunningUnit(rank, lines[queue], depth) for (rank, queue, *_), depth in zip(self._unit, depths)]
-
-    def changed(self, jobs: Iterable[Job]) -> None:
-        """These jobs hold other tasks than before."""
-        if self._unit is None:
-            return
-        rows = {job.row: job for job in jobs}
-        self._unit = [unit for unit in self._unit if unit[2] not in rows]
-        for job in rows.values():
-            self._unit += self._units_of(job)
-        self._unit.sort(key=_by_rank)
-        self._owed = None
-
-    def _units(self) -> OwedUnits:
-        if self._unit is None:
-            session = self.session
-            counts = session.snapshot.jobs.counts @ _ACTIVE_MASK
-            rows = set(np.flatnonzero(counts).tolist()) | {job.row for job in session.touched_jobs if job.version}
-            self._unit = [unit for row in sorted(rows) if (job := session.job(row)) is not None for unit in self._units_of(job)]
-            self._unit.sort(key=_by_rank)
-        if self._owed is None:
-            found = self._unit
-            self._numbers = {}
-            for number, (_, _, row, surplus, _, tasks) in enumerate(found):
-                minimum, beyond, held = self._numbers.get(row, (None, [], 0))
-                if surplus:
-                    beyond.append(number)
-                self._numbers[row] = minimum if surplus else number, beyond, held + tasks
-            amount = np.array([unit[4] for unit in found], dtype=np.int64).reshape(len(found), len(self.session.total))
-            units = Units(
-                np.array([unit[1] for unit in found], dtype=np.intp),
-                np.array([unit[2] for unit in found], dtype=np.intp),
-                np.array([unit[3] for unit in found], dtype=bool),
-                amount,
-            )
-            self._owed = OwedUnits(units, self._shares, self.session.total)
-        return self._owed
-
-    def _units_of(self, job: Job) -> list[Unit]:
-        tasks = job.tasks_in(*_ACTIVE)
-        if not tasks:
-            return []
-        needed = max(job.min_member - job.best_effort_pending - job.counts[TaskStatus.SUCCEEDED], 0)
-        session, queue = self.session, job.queue.number
-        if len(tasks) > needed:
-            columns = session.snapshot.tasks
-            tasks.sort(key=lambda task: (-int(columns.priority[task]), int(columns.index[task]), session.task(task).name))
-        out: list[Unit] = []
-        if needed:
-            out.append((self._rank(job, False, 0), queue, job.row, False, self._charge(tasks[:needed]), len(tasks[:needed])))
-        for task in tasks[needed:]:
-            rank = self._rank(job, True, session.task(task).priority)
-            out.append((rank, queue, job.row, True, self._charge([task]), 1))
-        return out
-
-    def _rank(self, job: Job, surplus: bool, priority: int) -> Rank:
-        return -job.priority, surplus, job.spec.created, job.key, -priority if surplus else 0
-
-    def _charge(self, tasks: Sequence[int]) -> IntArray:
-        session = self.session
-        total: IntArray = session.snapshot.shape_charge[:, session.shape[list(tasks)]].sum(axis=1)
-        total[PODS] = 0
-        return total
+"""Priority turned round, whether beyond the minimum, age, key of the job, and the priority of a pod beyond it, turned round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +45,156 @@ class RunningUnit:
     depth: int
 
 
+class EvictionRule:
+    """Made for an action. `changed` tells it what the action decided."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._shares = self._owed_by_plugins()
+        self._table: UnitTable | None = None
+        self._owed: OwedUnits | None = None
+
+    def _owed_by_plugins(self) -> QueueShares:
+        session = self.session
+        for plugin in session.implementing(QueuesOwed):
+            return plugin.queues_owed()
+        queues = session.queues.values()
+        return QueueShares(np.zeros((len(queues), len(session.snapshot.resource_names)), dtype=np.int64), [()] * len(queues))
+
+    def of(self, job: Job, tasks: Sequence[int]) -> Standing:
+        """What a job may evict for these waiting tasks: those that it lacks to start, or one that it has beyond its minimum."""
+        table, owed = self._state()
+        charge = charge_of(self.session, tasks)
+        surplus = not job.is_starving
+        if not surplus:
+            charge = charge + charge_of(self.session, job.tasks_in(*_ACTIVE))
+        before = bisect_right(table.ranks, rank_of(job, max((self.session.task(task).priority for task in tasks), default=0), surplus))
+        depths = owed.depths(WaitingUnit(before, job.queue.number, job.row, surplus, charge))
+        return Standing(table, job.queue, int(depths[-1]), self._weaker(job, before, depths))
+
+    def _weaker(self, job: Job, before: int, depths: IntArray) -> BoolArray:
+        """Which units one of the job may evict that comes before unit number `before`; its depth is the last."""
+        units, queue, lines = self._state()[0].units, job.queue.number, self._shares.lines
+        mine, theirs = int(depths[-1]), depths[:-1]
+        own = lines[queue] or (-1,)
+        shared = [sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(own, line))) for line in lines]
+        parting = TOP + np.array(shared, dtype=np.int64)[units.queue]
+        behind = np.arange(len(units.queue)) >= before
+        own_minimum = (units.job == job.row) & ~units.surplus
+        inside: BoolArray = (theirs < mine) | ((theirs == mine) & behind)
+        weaker: BoolArray = np.where(units.queue == queue, inside, theirs < np.minimum(mine, parting)) & ~own_minimum
+        return weaker
+
+    def running(self) -> list[RunningUnit]:
+        """What runs or is promised a place, first by rank first."""
+        table, owed = self._state()
+        lines = [self._shares.lines[queue] for queue in table.units.queue.tolist()]
+        return [RunningUnit(*each) for each in zip(table.ranks, lines, owed.depths().tolist())]
+
+    def changed(self, jobs: Iterable[Job]) -> None:
+        """These jobs hold other tasks than before."""
+        if self._table is not None:
+            self._table.renew(list({job.row: job for job in jobs}.values()))
+            self._owed = None
+
+    def _state(self) -> tuple[UnitTable, OwedUnits]:
+        if self._table is None:
+            self._table = UnitTable(self.session)
+        if self._owed is None:
+            self._owed = OwedUnits(self._table.units, self._shares, self.session.total)
+        return self._table, self._owed
+
+
+class UnitTable:
+    """What runs or is promised a place, in the order of rank. Jobs without pods beyond their minimum are read from the columns; a
+    change replaces the units of the jobs concerned."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        jobs = session.snapshot.jobs
+        held = jobs.counts @ IS_ACTIVE.astype(np.int64)
+        number_of = {name: queue.number for name, queue in session.queues.items()}
+        numbers = np.array([*(number_of.get(name, -1) for name in jobs.queue_names), -1], dtype=np.intp)
+        queue = numbers[jobs.queue]
+        beyond = held > jobs.min_member - jobs.best_effort_pending - jobs.counts[:, TaskStatus.SUCCEEDED]
+        apart = beyond.copy()
+        moved = [job.row for job in session.touched_jobs if job.version]
+        apart[moved] = True
+        alike: Rows = np.flatnonzero((held > 0) & (queue >= 0) & ~apart)
+        specs = jobs.specs
+        alike = alike[[specs[row] is not None for row in alike.tolist()]] if len(alike) else alike
+        self.ranks: list[Rank] = [
+            (-priority, False, spec.created, spec.key, 0)
+            for row, priority in zip(alike.tolist(), jobs.priority[alike].tolist())
+            if (spec := specs[row]) is not None
+        ]
+        amount: IntArray = jobs.allocated[:, alike].T.copy()
+        amount[:, PODS] = 0
+        self.units = Units(queue[alike], alike, np.zeros(len(alike), dtype=bool), amount)
+        self.held = held[alike]
+        """Of how many tasks each unit is."""
+        rows = {*np.flatnonzero(apart & (held > 0) & (queue >= 0)).tolist(), *moved}
+        self._add([job for row in sorted(rows) if (job := session.job(row)) is not None])
+
+    def renew(self, jobs: Sequence[Job]) -> None:
+        keep = ~np.isin(self.units.job, [job.row for job in jobs])
+        units = self.units
+        self.ranks = [rank for rank, kept in zip(self.ranks, keep.tolist()) if kept]
+        self.units = Units(units.queue[keep], units.job[keep], units.surplus[keep], units.amount[keep])
+        self.held = self.held[keep]
+        self._add(jobs)
+
+    def _add(self, jobs: Iterable[Job]) -> None:
+        found = [unit for job in jobs for unit in self._units_of(job)]
+        units = self.units
+        ranks = self.ranks + [rank for rank, *_ in found]
+        order = np.array(sorted(range(len(ranks)), key=ranks.__getitem__), dtype=np.intp)
+        amounts = np.array([charge_of(self.session, tasks) for *_, tasks in found], dtype=np.int64)
+        self.ranks = [ranks[i] for i in order.tolist()]
+        self.units = Units(
+            np.append(units.queue, np.array([job.queue.number for _, job, _, _ in found], dtype=np.intp))[order],
+            np.append(units.job, np.array([job.row for _, job, _, _ in found], dtype=np.intp))[order],
+            np.append(units.surplus, np.array([surplus for _, _, surplus, _ in found], dtype=bool))[order],
+            np.concatenate([units.amount, amounts.reshape(len(found), units.amount.shape[1])])[order],
+        )
+        self.held = np.append(self.held, np.array([len(tasks) for *_, tasks in found], dtype=np.int64))[order]
+        self._by_job: Rows = np.argsort(self.units.job, kind="stable")
+        self._sorted_jobs: Rows = self.units.job[self._by_job]
+
+    def _units_of(self, job: Job) -> list[tuple[Rank, Job, bool, list[int]]]:
+        tasks = job.tasks_in(*_ACTIVE)
+        needed = max(job.min_member - job.best_effort_pending - job.counts[TaskStatus.SUCCEEDED], 0)
+        session, columns = self.session, self.session.snapshot.tasks
+        if len(tasks) > needed:
+            tasks.sort(key=lambda task: (-int(columns.priority[task]), int(columns.index[task]), session.task(task).name))
+        out = [(rank_of(job, 0, False), job, False, tasks[:needed])] if needed and tasks else []
+        return out + [(rank_of(job, int(columns.priority[task]), True), job, True, [task]) for task in tasks[needed:]]
+
+    def of_job(self, job: Job) -> tuple[int | None, list[int]]:
+        """The number of the job's minimum, and those of what it has beyond, less those that an attempt under way has evicted."""
+        at = slice(*np.searchsorted(self._sorted_jobs, [job.row, job.row + 1]).tolist())
+        numbers = self._by_job[at]
+        gone = int(self.held[numbers].sum()) - sum(job.counts[status] for status in _ACTIVE)
+        surplus = numbers[self.units.surplus[numbers]].tolist()
+        minimum = numbers[~self.units.surplus[numbers]].tolist()
+        return (minimum[0] if minimum else None), surplus[: max(len(surplus) - gone, 0)]
+
+    def single(self, tasks: Rows) -> Rows:
+        """The unit of each of these tasks where it is all that its job has; -1 elsewhere."""
+        jobs = self.session.snapshot.tasks.job[tasks]
+        first, after = np.searchsorted(self._sorted_jobs, jobs), np.searchsorted(self._sorted_jobs, jobs, side="right")
+        out: Rows = np.full(len(tasks), -1, dtype=np.intp)
+        alone = after - first == 1
+        found = self._by_job[first[alone]]
+        out[alone] = np.where(self.units.surplus[found], -1, found)
+        return out
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A unit of a job as though it ran."""
 
-    rule: EvictionRule
+    table: UnitTable
     queue: Queue
     depth: int
     weaker: BoolArray
@@ -184,18 +207,30 @@ class Standing:
 
     def may_evict(self, candidates: Sequence[int]) -> list[int]:
         """Those of the candidates that may go. They are in the order of eviction: a job loses what is beyond its minimum first."""
+        if not candidates:
+            return []
+        single = self.table.single(np.array(candidates, dtype=np.intp)).tolist()
         units: dict[int, tuple[int | None, list[int]]] = {}
-        out = []
-        for task in candidates:
-            other = self.rule.session.job_of(task)
-            if other is None:
-                continue
-            minimum, surplus = units.get(other.row) or units.setdefault(other.row, self.rule.units_of(other))
-            unit = surplus.pop() if surplus else minimum
-            if unit is not None and self.weaker[unit]:
+        out, weaker = [], self.weaker.tolist()
+        for task, unit in zip(candidates, single):
+            found: int | None = unit
+            if unit < 0:
+                job = self.table.session.job_of(task)
+                if job is None:
+                    continue
+                minimum, surplus = units.get(job.row) or units.setdefault(job.row, self.table.of_job(job))
+                found = surplus.pop() if surplus else minimum
+            if found is not None and weaker[found]:
                 out.append(task)
         return out
 
 
-def _by_rank(unit: Unit) -> Rank:
-    return unit[0]
+def rank_of(job: Job, priority: int, surplus: bool) -> Rank:
+    return -job.priority, surplus, job.spec.created, job.key, -priority if surplus else 0
+
+
+def charge_of(session: Session, tasks: Sequence[int]) -> IntArray:
+    """What the tasks ask for together, pods aside."""
+    total: IntArray = session.snapshot.shape_charge[:, session.shape[list(tasks)]].sum(axis=1)
+    total[PODS] = 0
+    return total
