@@ -7,7 +7,7 @@ no: the reader, the controller, or the object itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -93,15 +93,28 @@ def workload_of(manifest: Object, refusals: Mapping[Key, str]) -> Workload:
     )
 
 
-def with_workloads(rows: Sequence[JobRow], workloads: Iterable[Workload], served: frozenset[str]) -> list[JobRow]:
-    """The rows as their workloads know better, and a row for each workload of ours that has none."""
+def with_workloads(
+    rows: Sequence[JobRow], workloads: Iterable[Workload], served: frozenset[str], have_pods: Container[Key] = ()
+) -> list[JobRow]:
+    """The rows as their workloads know better, and a row for each workload of ours that has none. Workloads that `have_pods` are in
+    rows; where the pods name a group, in that of the group."""
     known = {each.key: each for each in workloads}
     found = []
     for row in rows:
         own = known.pop((row.namespace, row.kind, row.name), None)
         found.append(row if own is None or row.pending + row.running + row.leaving else _standing(row, own))
-    missing = [each for each in known.values() if each.scheduler in served and each.phase not in ("Completed", "Failed")]
+    absent = [each for each in known.values() if each.key not in have_pods]
+    missing = [each for each in absent if each.scheduler in served and each.phase not in ("Completed", "Failed")]
     return found + [_standing(_row(each.key, each.resource, each.created, each.queue), each) for each in missing]
+
+
+def owners_of_pods(documents: Iterable[Object]) -> frozenset[Key]:
+    """The workloads whose controllers made these pods."""
+    pods = (each["metadata"] for each in documents if each["kind"] == "Pod")
+    owners = (
+        (pod.get("namespace") or "default", one) for pod in pods for one in pod.get("ownerReferences") or () if one.get("controller")
+    )
+    return frozenset((namespace, _kind(one)[0], one["name"]) for namespace, one in owners)
 
 
 def with_unreadable(rows: Sequence[JobRow], mistakes: Iterable[ObjectError], documents: Iterable[Object]) -> list[JobRow]:

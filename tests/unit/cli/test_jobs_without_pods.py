@@ -71,6 +71,18 @@ def test_a_job_that_has_no_pods_says_why_in_jobs_and_explain(up: UpProcess, name
     assert why in said, said
 
 
+def test_a_job_whose_pods_name_a_group_is_the_row_of_the_group(up: UpProcess) -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "grouped"},
+        "spec": {"minMember": 2},
+    }
+    up.kubectl("create", "-f", "-", manifests=[group, job("grouped", {"scheduling.k8s.io/group-name": "grouped"}, parallelism=2)])
+    up.kubectl("wait", "--for=jsonpath={.status.active}=2", "job/grouped", "--timeout=60s")
+    assert [row["kind"] for row in json.loads(up.navarch("jobs", "-o", "json"))["items"] if row["name"] == "grouped"] == ["PodGroup"]
+
+
 def test_the_event_of_an_unreadable_pod_names_scheduler_and_field(up: UpProcess) -> None:
     events = ("get", "events", "--field-selector", "reason=InvalidObject", "-o", "jsonpath={.items[*].message}")
     deadline = time.monotonic() + 60

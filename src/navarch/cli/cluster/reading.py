@@ -32,7 +32,7 @@ from navarch.views.prospects import Prospect
 from navarch.views.published_state import PublishedState, WaitingPage
 from navarch.views.queues import with_published_shares
 from navarch.views.running_policy import running_policy
-from navarch.views.workloads import IN_ROWS, with_unreadable, with_workloads
+from navarch.views.workloads import IN_ROWS, owners_of_pods, with_unreadable, with_workloads
 
 UNSEEN = "?"
 """The queue of a job whose group may not be listed."""
@@ -132,8 +132,9 @@ async def overview_of(
         return pods.get((namespace, name))
 
     shown = overview(cluster, policy, registry, time.time(), find_pod, ours)
-    rows = with_workloads(shown.jobs, (each for _, each in found.workloads), ours)
-    shown = replace(shown, jobs=with_unreadable(rows, inventory.mistakes, (each.manifest for each in found.documents)))
+    manifests = [each.manifest for each in found.documents]
+    rows = with_workloads(shown.jobs, (each for _, each in found.workloads), ours, owners_of_pods(manifests))
+    shown = replace(shown, jobs=with_unreadable(rows, inventory.mistakes, manifests))
     if estimate is not None:
         if found.complete:
             jobs = [manifest for manifest, _ in found.workloads]
