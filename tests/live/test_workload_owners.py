@@ -136,7 +136,7 @@ async def job(world: World, workload: Workload) -> JobRow:
     return row
 
 
-async def shown_as(world: World, workload: Workload, why: str, **wanted: int) -> None:
+async def shown_as(world: World, workload: Workload, why: str | tuple[str, ...], **wanted: int) -> None:
     """Wait until `navarch jobs` shows this of a workload, under its own name, with its minimum."""
 
     def holds(row: JobRow) -> bool:
@@ -165,7 +165,7 @@ async def test_each_workload_starts_as_its_owner_says(play: World) -> None:
             await add(world, workload, uids[workload.kind], workload.members[2])
         for workload in WORKLOADS:
             await refusal(world, workload.members[2].name, "didn't have enough resources: GPUs")
-            await shown_as(world, workload, pending=3, why="Resources were ")
+            await shown_as(world, workload, pending=3, why=("needs ", "cannot start: needs "))
         assert history.bound() == [], "three pods, and GPUs for two"
         for workload in WORKLOADS:
             await gpu_node(world, f"{workload.kind.lower()}-1", 1, **{"for": workload.kind})

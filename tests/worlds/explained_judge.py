@@ -116,6 +116,43 @@ def alone(objects: Sequence[Object], job: str, *, makers: bool) -> list[Object]:
     return without_free_claims(objects, [each for each in objects if stays(each)])
 
 
+def _of_the_deciding_rule(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any, now: float | None) -> list[str]:
+    """The rule that is said to decide alone does; where none is said to, no other job and no further node starts the job alone."""
+    rule, job = answer["deciding"], answer["job"]
+    if rule is None:
+        return []
+    if rule["rule"] != "none":
+        did = started(applied(objects, rule), job, policy, rule["cycles"], now)
+        return [] if did else [f"rule {rule['text']!r}: it does not start"]
+    names = {full_name(each) for each in objects if each["kind"] == "Pod"}
+    others = sorted({name.split("-")[0] if "kube-system" not in name else name for name in names if not belongs(name, job)})
+    found = [
+        f"{other} alone keeps it from starting"
+        for other in others
+        if started(without(objects, [other], owners=True), job, policy, 3, now)
+    ]
+    found += [
+        f"one more node like {each['metadata']['name']} alone starts it"
+        for each in objects
+        if each["kind"] == "Node" and started([*objects, _further(each)], job, policy, 3, now)
+    ]
+    return found
+
+
+def _further(node: Object) -> Object:
+    """An empty node of the kind, ready for work."""
+    out = copy.deepcopy(node)
+    name = f"{out['metadata']['name']}-more-1"
+    out["metadata"]["name"] = name
+    if "kubernetes.io/hostname" in out["metadata"].get("labels", {}):
+        out["metadata"]["labels"]["kubernetes.io/hostname"] = name
+    out.get("spec", {}).pop("unschedulable", None)
+    for condition in out["status"].get("conditions", ()):
+        if condition["type"] == "Ready":
+            condition["status"] = "True"
+    return out
+
+
 def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any, now: float | None = None) -> list[str]:
     """What the explanation claims and `navarch.plan` does not confirm."""
     job, pods = answer["job"], answer["pods"]
@@ -127,6 +164,7 @@ def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any
         did = started(applied(objects, change), job, policy, change["cycles"], now, goal) or False
         if did != change["starts"]:
             found.append(f"change {change['text']!r} in {change['cycles']} cycles: said {change['starts']}, is {did}")
+    found += _of_the_deciding_rule(objects, answer, policy, now)
     blockers = answer["blockers"]["jobs"]
     if blockers or answer["blockers"]["minimal"]:
         found += [

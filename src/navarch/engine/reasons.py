@@ -103,6 +103,11 @@ def dominant(reasons: Sequence[Reason]) -> Reason | None:
     return min(reasons, key=_rank, default=None)
 
 
+def takes_no_part(reason: Reason | None) -> bool:
+    """Whether the job could not take part in the cycle at all, whatever room and bounds there are."""
+    return reason is not None and _rank(reason) < _NO_NODE_EVER
+
+
 def not_admitted(reason: Reason) -> str:
     """Of a group without pods that this reason keeps out of its queue."""
     return f"it has no pods yet, because it is not admitted: {reason.message}"

@@ -106,6 +106,17 @@ class Change(_Part):
     price: Price = field(default_factory=Price)
 
 
+class Deciding(_Part):
+    """The rule whose relaxation alone starts the job (`limit`, `share`, `priority`, `node`, `end` of a job), and the change that did.
+    `none`: no single one does."""
+
+    rule: str
+    text: str
+    objects: list[Object] = field(default_factory=list)
+    remove: list[str] = field(default_factory=list)
+    cycles: int = 0
+
+
 class Eta(_Part):
     p05: str
     p50: str
@@ -237,6 +248,10 @@ class Explanation(_Part):
     not_established: list[str] = field(default_factory=list)
     """What was not established before trials or time ran out."""
     notes: list[str] = field(default_factory=list)
+    sentence: str = ""
+    """What the job needs and which rule does not give it that; empty: the cause says it."""
+    deciding: Deciding | None = None
+    """None: not established, or the job does not wait."""
     names: dict[str, str] = field(default_factory=dict)
     """Job of this explanation -> the workload that people created, where that has another name."""
 

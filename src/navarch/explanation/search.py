@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import islice
 
+from navarch.engine.job_sentence import behind_others, why_it_waits
+from navarch.engine.reasons import Reason, dominant, takes_no_part
 from navarch.explanation import cause
 from navarch.explanation.blockers import BlockingSet, blocking_set
 from navarch.explanation.changes import admin, user
@@ -14,6 +16,7 @@ from navarch.explanation.changes.clauses import clauses_of
 from navarch.explanation.changes.cluster_edits import lifted, with_weight
 from navarch.explanation.changes.job_edits import amounts_of, with_amount
 from navarch.explanation.changes.moves import moves_for
+from navarch.explanation.deciding import deciding
 from navarch.explanation.likely_blockers import likely_blockers
 from navarch.explanation.names import workload_names
 from navarch.explanation.nodes import feasible_nodes, nodes_answer, opened
@@ -56,6 +59,9 @@ class Search:
         self._grows = trials.goal > 0
         """The job has started, and the question is what starts one more of its pods."""
         self._never = False
+        self._reason: Reason | None = None
+        """Why the job waits, as things stand before any action."""
+        self._behind = ""
         self._other_units: list[Unit] | None = None
         self._running_units: list[Unit] | None = None
         self._guessed: list[BlockingSet] | None = None
@@ -105,6 +111,7 @@ class Search:
                 answer.not_established.append(name)
             if self._reached is not None:
                 self._reached(self, name)
+        self._decide()
         answer.changes = _sorted(self.changes.found)
         answer.complete = not answer.not_established
         starts_anyway = base.cycles == 1 and answer.blockers.minimal
@@ -127,6 +134,20 @@ class Search:
         if base.cycles == 1:
             return cause.starts(sorted({bind.node for bind in record.binds if bind.job == base.key}), grows=self._grows)
         return cause.refused(record, base.decision, base.key)
+
+    def _decide(self) -> None:
+        """The job's own sentence, and the rule that decides alone."""
+        answer, reason = self.answer, self._reason
+        if self.base.cycles is not None or self._never or self._grows:
+            return
+        reasons = self.base.decision.reasons if self.base.decision is not None else ()
+        if reason is not None and not takes_no_part(dominant(reasons)):
+            answer.sentence = reason.message
+        elif reason is None and answer.order.starts_alone:
+            answer.sentence = self._behind
+        others = sorted(self._others(), key=lambda unit: not unit.holds_nodes)
+        names = workload_names(self.census, [unit.name for unit in others])
+        answer.deciding = deciding(self.changes, others, names, "" if reason is None else reason.code)
 
     def _only(self) -> None:
         told = self.answer.cause
@@ -175,6 +196,9 @@ class Search:
     def _nodes(self, base: Outcome) -> NodesAnswer:
         session = opened(self.census.run)
         self._order_answer = order_of(session, base.records[0], self.key)
+        job = next((each for each in session.jobs_with_pending() if each.key == self.key), None)
+        self._reason = None if job is None else why_it_waits(session, job)
+        self._behind = "" if job is None else behind_others(session, job)
         found = nodes_answer(session, self.key, base.decision)
         session.dissolve()
         return found
@@ -341,7 +365,7 @@ class Search:
         if not self._grows:  # what follows belongs to the whole job, which runs
             user.relax_topology(changes)
             user.other_queues(changes, self.trials.input.of_kind("Queue"))
-            user.higher_priority(changes, self.trials.input.of_kind("PriorityClass"))
+            user.higher_priority(changes)
             user.smaller_gang(changes)
         user.smaller_pods(changes)
 

@@ -142,6 +142,8 @@ def job_row(
     phase = own_phase or phase
     running = sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING))
     messages = _messages(cluster, row, spec, find_pod, served, running) if counts[S.PENDING] else []
+    if counts[S.PENDING] and prospect is not None and prospect.why:
+        messages.insert(0, prospect.why)
     if not messages and spec is not None and not is_shadow(key) and not sum(counts) and phase in ("Pending", "Inqueue"):
         messages = (_on_group(spec) if phase == "Pending" else []) or [NO_PODS]
     return JobRow(

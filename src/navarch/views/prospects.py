@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from navarch.engine.job_sentence import why_it_waits
 from navarch.engine.never_starts import never_starts
 from navarch.engine.points.waiting_order import waiting_order
 from navarch.engine.policy import Policy
@@ -16,11 +17,13 @@ from navarch.model.timestamps import rfc3339
 
 @dataclass(frozen=True)
 class Prospect:
-    """`place` of `of` jobs that wait in the queue. `never`: why the job does not start even on the empty cluster, if that is sure."""
+    """`place` of `of` jobs that wait in the queue. `never`: why the job does not start even on the empty cluster, if that is sure.
+    `why`: what keeps it waiting now, in a sentence about the job (`job_sentence`); empty: only the last cycle's reasons say it."""
 
     place: int
     of: int
     never: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,5 +59,7 @@ def prospects_in(session: Session) -> dict[str, Prospect]:
     for job in waiting_order(session, waiting):
         places[job.queue.name] += 1
         never = never_starts(session, job)
-        found[job.key] = Prospect(places[job.queue.name], counts[job.queue.name], never.message if never else "")
+        why = never or why_it_waits(session, job)
+        place = places[job.queue.name]
+        found[job.key] = Prospect(place, counts[job.queue.name], never.message if never else "", why.message if why else "")
     return found

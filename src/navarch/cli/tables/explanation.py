@@ -27,7 +27,12 @@ def show_explanation(console: Console, found: Explanation) -> None:
     if found.grows:
         hold = "holds a node" if found.held == 1 else "hold nodes"
         print_prose(console, f"{_pods(found.held)} {hold}, {found.pods['Pending']} more wait", "  ")
-    print_prose(console, cause.message, "  ")
+    if found.sentence:
+        print_prose(console, found.sentence + (f"; {found.deciding.text}" if found.deciding is not None else ""), "  ")
+    elif found.deciding is not None:
+        print_prose(console, f"{cause.message.rstrip('.')}; {found.deciding.text}", "  ")
+    if found.sentence or found.deciding is None:
+        print_prose(console, f"the last cycle said: {cause.message}" if found.sentence else cause.message, "  ")
     if found.state == "impossible":
         when = "never" if cause.code == NEVER else "not as things are"
         print_prose(console, f"{when}: it does not start on the empty cluster either (proved)", "  ")

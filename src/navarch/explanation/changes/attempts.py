@@ -35,7 +35,7 @@ class Changes:
         self, by: str, kind: str, text: str, objects: Sequence[Object], remove: Sequence[str] = (), *, cycles: int = MOST_CYCLES
     ) -> bool:
         """Try a change and keep it with its answer. False: it does not start the job, or nothing can be said."""
-        outcome = self._outcome(objects, remove, cycles)
+        outcome = self.outcome(objects, remove, cycles)
         if outcome is None:
             return False
         self._keep(by, kind, text, objects, remove, outcome, cycles)
@@ -43,7 +43,7 @@ class Changes:
 
     def starts(self, objects: Sequence[Object], remove: Sequence[str] = ()) -> bool:
         """Try a change without keeping it."""
-        outcome = self._outcome(objects, remove, MOST_CYCLES)
+        outcome = self.outcome(objects, remove, MOST_CYCLES)
         return outcome is not None and outcome.starts
 
     def least(
@@ -65,7 +65,8 @@ class Changes:
         self.attempt(by, kind, text(high), change(high))
         return high
 
-    def _outcome(self, objects: Sequence[Object], remove: Sequence[str], cycles: int) -> Outcome | None:
+    def outcome(self, objects: Sequence[Object], remove: Sequence[str], cycles: int) -> Outcome | None:
+        """None: nothing is changed, or nothing can be said."""
         if not objects and not remove:
             return None
         outcome = self.trials.run(objects, remove, cycles=cycles)

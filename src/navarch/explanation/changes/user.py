@@ -77,17 +77,22 @@ def other_queues(changes: Changes, queues: list[ReadOnlyManifest]) -> None:
         changes.attempt(BY, "queue", f"submit it to queue {name} instead of {own or 'none'}", objects)
 
 
-def higher_priority(changes: Changes, classes: list[ReadOnlyManifest]) -> None:
-    """The least higher priority class with which it starts."""
+def higher_classes(changes: Changes) -> list[tuple[int, str]]:
+    """Value and name of priority classes above the job's, by value."""
     subject = changes.subject
     now = max((task.pod_priority for task in subject.tasks), default=0)
     if subject.groups and subject.spec is not None:
         now = max(now, subject.spec.priority)
-    higher = sorted(
+    return sorted(
         (value, name)
-        for each in classes
+        for each in changes.trials.input.of_kind("PriorityClass")
         if (value := int(each.get("value") or 0)) > now and not (name := str(each["metadata"]["name"])).startswith(_SYSTEM)
     )
+
+
+def higher_priority(changes: Changes) -> None:
+    """The least higher priority class with which it starts."""
+    subject, higher = changes.subject, higher_classes(changes)
     if not higher:
         return
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from navarch.engine.job_sentence import why_it_waits
+from navarch.engine.reasons import dominant, takes_no_part
 from navarch.engine.record import CycleRecord
 from navarch.engine.session import Session
 from navarch.explanation import cause
@@ -31,8 +33,8 @@ def quick_explanation(
     decision = next((each for each in record.jobs if each.job == key), None)
     bound = sorted({bind.node for bind in record.binds if bind.job == key})
     runs, waits = state in ("running", "terminating"), pods.get("Pending", 0) > 0
-    why_it_waits = cause.starts(bound, grows=runs) if bound else cause.refused(record, decision, key, why)
-    found = Explanation(shown_key(key), "pending", why_it_waits, pods)
+    told = cause.starts(bound, grows=runs) if bound else cause.refused(record, decision, key, why)
+    found = Explanation(shown_key(key), "pending", told, pods)
     found.nodes = nodes_answer(session, key, decision)
     found.order = order_of(session, record, key)
     found.evictions = [
@@ -48,6 +50,10 @@ def quick_explanation(
         found.state, found.cause = "gone", cause.finished(pods.get("Succeeded", 0), pods.get("Failed", 0))
     elif state == "empty":
         found.cause = cause.empty(decision.reasons if decision is not None else ())
+    job = next((each for each in session.jobs_with_pending() if each.key == key), None)
+    reason = None if job is None or runs or bound else why_it_waits(session, job)
+    if reason is not None and not takes_no_part(dominant(() if decision is None else decision.reasons)):
+        found.sentence = reason.message
     if waits:
         found.complete, found.not_established = False, list(NOT_TRIED)
     return found

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from navarch.engine.job_sentence import why_it_waits
 from navarch.engine.never_starts import never_starts
 from navarch.engine.points.waiting_order import waiting_order
-from navarch.engine.reasons import next_step
+from navarch.engine.reasons import next_step, takes_no_part
 from navarch.engine.record import Eviction, Nomination
 from navarch.engine.session import Session
 from navarch.ingest.groups import shown_key
@@ -84,7 +85,9 @@ class StatePages:
             queue = job.queue.name
             places[queue] += 1
             last = refused.get(job.key)
-            reason = never_starts(session, job) or (None if last is None else last.reason)
+            reason = None if last is None else last.reason
+            if not takes_no_part(reason):
+                reason = never_starts(session, job) or why_it_waits(session, job) or reason
             found.append(
                 WaitingJob(
                     job=shown_key(job.key),

@@ -10,6 +10,7 @@ export function Cause({ explanation }) {
   const starts = state === "running" ? ["One more of its pods starts", "No more of its pods start"] : ["It starts", "It does not start"];
   return html`
     <div class="stack">
+      <${JobSentence} explanation=${explanation} />
       <${CauseText} cause=${cause} tone=${state === "impossible" ? "bad" : state === "pending" ? "warn" : ""} />
       <dl>
         <dt>Nodes</dt><dd>${count(nodes.feasible, "node")} of ${plain(nodes.total)} would take one of its pods now</dd>
@@ -20,6 +21,11 @@ export function Cause({ explanation }) {
         <${StartTime} explanation=${explanation} />
       </dl>
     </div>`;
+}
+
+// What the job needs and which rule does not give it that; behind it the rule that decides alone, once trials have found it.
+function JobSentence({ explanation: { sentence, deciding } }) {
+  return sentence ? html`<p class="notice cause warn">${sentence}${deciding && html`; ${deciding.text}`}</p>` : null;
 }
 
 // The sentence first; the code, which programs use, stands small behind it.
