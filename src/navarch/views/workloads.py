@@ -109,8 +109,8 @@ def with_workloads(
 
 
 def owners_of_pods(documents: Iterable[Object]) -> frozenset[Key]:
-    """The workloads whose controllers made these pods."""
-    pods = (each["metadata"] for each in documents if each["kind"] == "Pod")
+    """The workloads whose controllers made these pods, and the groups."""
+    pods = (each["metadata"] for each in documents if each["kind"] in IN_ROWS)
     owners = (
         (pod.get("namespace") or "default", one) for pod in pods for one in pod.get("ownerReferences") or () if one.get("controller")
     )
