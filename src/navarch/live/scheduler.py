@@ -25,6 +25,7 @@ from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.ingest.settings import settings_for
 from navarch.installed import installed
+from navarch.kube.auth.access_review import REVIEWS_AT_ONCE
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.watch.patience import Patience
@@ -115,6 +116,8 @@ class Scheduler:
         # The lease has a client of its own, used in the second loop alone: holding the lease is what allows other writes, and it must
         # not wait behind them.
         self.lease_client = Client(endpoint, rng=rng)
+        # So do reviews of tokens: anyone who reaches the operators' port can cause them.
+        self.review_client = Client(endpoint, rng=rng, connections=REVIEWS_AT_ONCE)
         self.pool = make_pool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
 
         self.job_recorder = None if options.history is None else JobRecorder(options.history, lambda: self.core.cache.cluster, clock)
@@ -272,8 +275,9 @@ class Scheduler:
             await self.steps.close()
             await self.pool.close()
             await self.client.close()
-            await self._second_loop.run(self.lease_client.close)
             await self._second_loop.run(self.operator_server.stop)
+            await self._second_loop.run(self.review_client.close)
+            await self._second_loop.run(self.lease_client.close)
             await self._second_loop.stop()
 
     def stop(self) -> None:

@@ -2,18 +2,24 @@
 
 Rights are ordinary RBAC rules: for non-resource URLs, as for /metrics of Kubernetes' own components, or for resources in namespaces.
 Answers are cached for ten seconds.
+
+Whoever reaches a page can cause reviews, with a new token each time. So only a few are asked for at once, a few more wait, for a few
+seconds; the others are refused (`Busy`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
 from navarch.kube.client import Client
+from navarch.kube.errors import KubeError
 from navarch.kube.resources import Resource
 
 TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", namespaced=False)
@@ -21,7 +27,15 @@ ACCESS_REVIEWS: Final = Resource("authorization.k8s.io", "v1", "subjectaccessrev
 CACHED_SECONDS: Final = 10.0
 MOST_CACHED: Final = 1000
 MOST_RIGHTS_CACHED: Final = 20_000
+REVIEWS_AT_ONCE: Final = 8
+MOST_WAITING: Final = 256
+REVIEW_SECONDS: Final = 5.0
+"""Until a review has its answer, the time that it waits for its turn included."""
 V = TypeVar("V")
+
+
+class Busy(KubeError):
+    """The question was not asked, or not answered in time: there are too many."""
 
 
 class TokenUser(Struct, frozen=True):
@@ -52,12 +66,14 @@ class _Cache(Generic[V]):
 
 
 class AccessReview:
-    """Asks one API server. `clock` counts seconds. Every method raises ApiError if the API server does not answer."""
+    """Asks one API server. `clock` counts seconds. Every method raises KubeError if the API server does not answer."""
 
     def __init__(self, client: Client, clock: Callable[[], float]) -> None:
         self._client = client
         self._users: _Cache[TokenUser | None] = _Cache(clock, MOST_CACHED)
         self._rights: _Cache[bool] = _Cache(clock, MOST_RIGHTS_CACHED)
+        self._turns = asyncio.Semaphore(REVIEWS_AT_ONCE)
+        self._waiting = 0
 
     async def may_get(self, token: str, path: str) -> bool:
         """Whether the token is valid and its user may GET the non-resource path."""
@@ -78,7 +94,7 @@ class AccessReview:
         return await self._may(user, ("list", resource.group, resource.plural, namespace), {"resourceAttributes": attributes})
 
     async def _review(self, token: str) -> TokenUser | None:
-        review: Any = await self._client.create(TOKEN_REVIEWS, _body(TOKEN_REVIEWS, "TokenReview", {"token": token}))
+        review = await self._ask(TOKEN_REVIEWS, "TokenReview", {"token": token})
         status = review.get("status") or {}
         if not status.get("authenticated"):
             return None
@@ -97,9 +113,24 @@ class AccessReview:
             "extra": {key: list(values) for key, values in user.extra},
             **attributes,
         }
-        decided: Any = await self._client.create(ACCESS_REVIEWS, _body(ACCESS_REVIEWS, "SubjectAccessReview", spec))
+        decided = await self._ask(ACCESS_REVIEWS, "SubjectAccessReview", spec)
         return self._rights.put((user, what), bool((decided.get("status") or {}).get("allowed")))
 
+    async def _ask(self, resource: Resource, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+        async with self._turn():
+            body = {"apiVersion": resource.api_version, "kind": kind, "spec": spec}
+            answer: dict[str, Any] = await self._client.create(resource, body)
+            return answer
 
-def _body(resource: Resource, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": resource.api_version, "kind": kind, "spec": spec}
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._waiting >= MOST_WAITING:
+            raise Busy("too many tokens are being reviewed")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(REVIEW_SECONDS), self._turns:
+                yield
+        except TimeoutError:
+            raise Busy(f"no answer within {REVIEW_SECONDS:g} s") from None
+        finally:
+            self._waiting -= 1

@@ -38,7 +38,7 @@ class OperatorServer:
             scheduler.metrics.registry,
             self.debug_snapshot,
             self.gauges.refresh,
-            AccessReview(scheduler.lease_client, time.monotonic),
+            AccessReview(scheduler.review_client, time.monotonic),
             protect_metrics=scheduler.options.protect_metrics,
             notes=self._notes,
             configuration=self._configuration,
