@@ -26,6 +26,7 @@ from navarch.engine.registry import RegistrationError
 from navarch.kube.auth.incluster import in_cluster
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError, KubeError
+from navarch.kube.listener import raise_descriptor_limit
 from navarch.live.ops.election import check_times
 from navarch.live.ops.event_loop import run_in_event_loop
 from navarch.live.ops.log_lines import log_to_stderr
@@ -169,6 +170,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     The kubeconfig's proxy-url is used, or HTTPS_PROXY and NO_PROXY, as kubectl does.
     """
     log_to_stderr(log_format, log_level)
+    raise_descriptor_limit()
     named = given["scheduler_names"]
     shard_of_cluster = bool(given["shard"]) and given["policy"] is None
     if given["policy"] is None:

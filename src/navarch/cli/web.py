@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import logging
 import os
 import signal
 import sys
@@ -26,9 +25,11 @@ from navarch.installed import installed
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError, KubeError
+from navarch.kube.listener import raise_descriptor_limit
 from navarch.kube.resources import Resource
 from navarch.live.ops.event_loop import run_in_event_loop
 from navarch.live.ops.health import ListenError, tls_context
+from navarch.live.ops.log_lines import log_to_stderr
 from navarch.views.published_state import PublishedState, StateAddress, read_state
 from navarch.views.running_policy import running_policy
 from navarch.web.server import Follow, WebOptions, WebServer
@@ -86,7 +87,8 @@ def web(
 
     Prints an address with a token; open it in a browser. Reads the cluster by watches of its own and writes nothing.
     """
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr("text", "warning")
+    raise_descriptor_limit()
     if (tls_certificate is None) != (tls_key is None):
         raise click.UsageError("--tls-cert-file, --tls-key-file: expected both or none")
     if login == "token" and not _is_loopback(listen):

@@ -21,8 +21,9 @@ from navarch.ingest.settings import settings_for
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
+from navarch.kube.listener import Listener
 from navarch.kube.watch.patience import Patience
-from navarch.live.ops.health import ListenError, split_address
+from navarch.live.ops.health import BOUNDS, ListenError, split_address
 from navarch.views.published_state import PublishedState, StateAddress
 from navarch.views.running_policy import RunningPolicy
 from navarch.web.api.context import Context
@@ -130,6 +131,7 @@ class WebServer:
         found = handlers(context, WorkRunner(options.limits), sources)
         self._app = application(self.login, HostCheck(options.hosts), found, lambda: self.state.ready)
         self._runner: web.AppRunner | None = None
+        self._listener: Listener | None = None
         self.port = 0
 
     def _use(self, running: RunningPolicy) -> None:
@@ -190,14 +192,17 @@ class WebServer:
     async def start(self) -> None:
         """Listen. Raises ListenError for an address that cannot be used."""
         host, port = split_address(self.options.listen)
-        self._runner = web.AppRunner(self._app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        self._runner = web.AppRunner(
+            self._app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, keepalive_timeout=BOUNDS.silent_seconds
+        )
         await self._runner.setup()
+        self._listener = Listener(self._runner, host, port, self.options.tls, BOUNDS)
         try:
-            await web.TCPSite(self._runner, host, port, ssl_context=self.options.tls).start()
+            await self._listener.start()
         except OSError as error:
             await self._runner.cleanup()
             raise ListenError(f"{self.options.listen}: expected an address that is free: {error.strerror or error}") from error
-        self.port = int(self._runner.addresses[0][1])
+        self.port = self._listener.port
 
     async def run(self) -> None:
         """Read the cluster until cancelled."""
@@ -230,6 +235,8 @@ class WebServer:
             tasks.create_task(self.state.run(self.informers.wait_for_sync), name="state")
 
     async def stop(self) -> None:
+        if self._listener is not None:
+            await self._listener.stop()
         if self._runner is not None:
             await self._runner.cleanup()
         self.state.close()

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import aiohttp
 import yaml
@@ -58,7 +59,7 @@ class FalseProxy:
     def release_watches(self) -> None:
         self._flows.set()
 
-    async def __aenter__(self) -> FalseProxy:
+    async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(auto_decompress=False, connector=aiohttp.TCPConnector(limit=0))
         self._runner = web.ServerRunner(web.Server(self._handle, access_log=None, handler_cancellation=True), shutdown_timeout=0.1)
         await self._runner.setup()

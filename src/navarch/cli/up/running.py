@@ -22,6 +22,8 @@ from navarch.cli.up.sample import Sample
 from navarch.cli.up.sample_fit import evicts, how_long, misfit
 from navarch.cli.up.summary import summary
 from navarch.cli.up.view import View
+from navarch.kube.listener import raise_descriptor_limit
+from navarch.live.ops.log_lines import CollapsingHandler
 
 REST_WITHIN = 600.0
 """Seconds of the cluster's time without a change after which the sample is given up."""
@@ -44,9 +46,10 @@ async def run_cluster(options: UpOptions) -> int:
     console = output_console()
     live = console.is_terminal and not options.until_settled
     _quiet_logs()
+    raise_descriptor_limit()
     async with UpCluster(options) as cluster:
         events = EventLog(cluster.server.store, cluster.hollow.timers, None if live else _line)
-        handler = WarningHandler(events)
+        handler = CollapsingHandler(WarningHandler(events))
         logging.getLogger().addHandler(handler)
         events.start()
         sample = Sample(cluster, events)

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
 from navarch.embedded.api.bootstrap import bootstrap
 from navarch.embedded.api.certificates import load_or_make
@@ -30,35 +29,13 @@ from navarch.embedded.api.rest import Rest
 from navarch.embedded.controllers.housekeeping import Housekeeping
 from navarch.embedded.storage.sqlite_log import SqliteLog
 from navarch.embedded.storage.store import Store
+from navarch.kube.listener import Bounds, Listener
 
 HEADER_SECONDS = 10.0
 """A connection that has not sent a whole request line and its headers by then is closed."""
-
-
-class _HttpServer(web.Server):
-    """An aiohttp server that closes connections without a first request. Each of them would hold a socket for ever."""
-
-    def __init__(self, rest: Rest) -> None:
-        super().__init__(self._handle, handler_cancellation=True, access_log=None)
-        self._rest = rest
-        self._silent: set[RequestHandler] = set()
-        """Connections younger than `HEADER_SECONDS` that have not sent a request yet."""
-
-    def __call__(self) -> RequestHandler:
-        protocol = super().__call__()
-        self._silent.add(protocol)
-        asyncio.get_running_loop().call_later(HEADER_SECONDS, self._close_if_silent, protocol)
-        return protocol
-
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        self._silent.discard(request.protocol)
-        return await self._rest.handle(request)
-
-    def _close_if_silent(self, protocol: RequestHandler) -> None:
-        if protocol in self._silent:
-            self._silent.discard(protocol)
-            if protocol.transport is not None:
-                protocol.transport.abort()
+IDLE_SECONDS = 120.0
+MOST_CONNECTIONS = 8192
+"""Every client is on this machine, so there is no other limit for one address."""
 
 
 class ApiServer:
@@ -86,7 +63,7 @@ class ApiServer:
         self.housekeeping = Housekeeping(self.operations, taint_new_nodes)
         self.faults = Faults(self.store, self._restart)
         self._runner: web.ServerRunner | None = None
-        self._http: _HttpServer | None = None
+        self._listener: Listener | None = None
 
     @property
     def url(self) -> str:
@@ -128,13 +105,13 @@ class ApiServer:
     async def _listen(self) -> None:
         discovery = Discovery(self.registry, f"{self.host}:{self.port}")
         rest = Rest(self.operations, discovery, OpenApi(self.registry), self.faults, self.token)
-        self._http = _HttpServer(rest)
-        runner = web.ServerRunner(self._http, shutdown_timeout=1.0)
+        server = web.Server(rest.handle, handler_cancellation=True, access_log=None, keepalive_timeout=IDLE_SECONDS)
+        runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await runner.setup()
-        site = web.TCPSite(runner, self.host, self.port, ssl_context=self.identity.ssl_context())
-        await site.start()
-        self._runner = runner
-        self.port = int(runner.addresses[0][1])
+        bounds = Bounds(MOST_CONNECTIONS, MOST_CONNECTIONS, HEADER_SECONDS)
+        listener = Listener(runner, self.host, self.port, self.identity.ssl_context(), bounds)
+        await listener.start()
+        self._runner, self._listener, self.port = runner, listener, listener.port
 
     async def _hang_up(self) -> None:
         """Let watches end, stop to listen, and drop connections: no peer is waited for to say good-bye over TLS."""
@@ -142,11 +119,11 @@ class ApiServer:
             if watch.is_remote:
                 watch.close()
         runner, self._runner = self._runner, None
-        if runner is None:
+        if runner is None or self._listener is None or runner.server is None:
             return
+        await self._listener.stop()
         await asyncio.sleep(0.01)
-        connections = self._http.connections if self._http is not None else []
-        transports = [connection.transport for connection in connections]
+        transports = [connection.transport for connection in runner.server.connections]
         await runner.cleanup()
         for transport in transports:
             if transport is not None:

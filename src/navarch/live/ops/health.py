@@ -30,6 +30,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.errors import KubeError
+from navarch.kube.listener import Bounds, Listener
 from navarch.views.leader_pages import KEY_HEADER
 
 InScheduler = Callable[[Callable[[], Awaitable[web.Response]]], Awaitable[web.Response]]
@@ -51,6 +52,7 @@ PAGES: Mapping[str, str] = {
     "/debug/snapshot": "the last cycle, for navarch replay",
 }
 
+BOUNDS = Bounds()
 _EXPECTED = "expected an address such as 0.0.0.0:8080 that is free"
 
 
@@ -98,6 +100,7 @@ class Health:
         self._protect_metrics = protect_metrics
         self._notes = notes
         self._runner: web.AppRunner | None = None
+        self._listener: Listener | None = None
         self.port = 0
 
     async def start(self, listen: str, tls: ssl.SSLContext | None = None) -> None:
@@ -112,17 +115,19 @@ class Health:
         app.router.add_get("/debug/snapshot", self._debug_snapshot)
         for path in self._pages:
             app.router.add_get(path, self._state)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, keepalive_timeout=BOUNDS.silent_seconds)
         await self._runner.setup()
+        self._listener = Listener(self._runner, host, port, tls, BOUNDS)
         try:
-            await web.TCPSite(self._runner, host, port, ssl_context=tls).start()
+            await self._listener.start()
         except OSError as error:
             await self.stop()
             raise ListenError(f"{listen}: {_EXPECTED}: {error.strerror or error}") from error
-        addresses = self._runner.addresses
-        self.port = int(addresses[0][1]) if addresses else port
+        self.port = self._listener.port
 
     async def stop(self) -> None:
+        if self._listener is not None:
+            await self._listener.stop()
         if self._runner is not None:
             await self._runner.cleanup()
 
