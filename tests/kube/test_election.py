@@ -67,8 +67,16 @@ class View:
 class Replica:
     """An elector with its work, which records when it led."""
 
-    def __init__(self, lease: SharedLease, name: str, seed: int, drift: float = 0.0, alive: Callable[[], bool] = lambda: True) -> None:
-        self.view = View(lease)
+    def __init__(
+        self,
+        lease: SharedLease,
+        name: str,
+        seed: int,
+        drift: float = 0.0,
+        alive: Callable[[], bool] = lambda: True,
+        view: View | None = None,
+    ) -> None:
+        self.view = view or View(lease)
         self.drift = drift
         self.jump = 0.0
         self.periods: list[tuple[float, float]] = []
@@ -290,6 +298,40 @@ async def test_a_lease_that_is_kept_is_not_released() -> None:
 
     await replica.elector.run(work)
     assert lease.record is not None and lease.record.holder_identity == "a" and not replica.elector.leading
+
+
+class LateView(View):
+    """A write that is cut off reaches the server all the same, a little later."""
+
+    def __init__(self, lease: SharedLease) -> None:
+        super().__init__(lease)
+        self.writing = asyncio.Event()
+
+    async def write(self, record: LeaseRecord) -> None:
+        self.writing.set()
+        try:
+            await self._network()
+        except asyncio.CancelledError:
+            asyncio.get_running_loop().call_later(0.015, self.lease.write, record, self._seen)
+            raise
+        self.lease.write(record, self._seen)
+        self._seen = self.lease.version
+
+
+async def test_a_release_that_meets_a_renewal_in_flight_is_tried_again() -> None:
+    lease = SharedLease()
+    view = LateView(lease)
+    a, b = Replica(lease, "a", 1, view=view), Replica(lease, "b", 2)
+    async with running(a, b) as tasks:
+        await a.started.wait()
+        view.writing.clear()
+        await view.writing.wait()
+        stopped = asyncio.get_running_loop().time()
+        tasks[0].cancel()
+        await b.started.wait()
+        assert asyncio.get_running_loop().time() - stopped < 3
+        assert lease.holders == ["a", "", "b"]
+    never_two(a, b)
 
 
 async def test_work_that_ends_releases_the_lease() -> None:

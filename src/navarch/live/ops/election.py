@@ -53,7 +53,7 @@ JITTER = 1.2
 LOOK_COUNTS = 2.5
 """However long a candidate's clock says it was since its last look, it counts as no more than this many retry periods."""
 SHORTEST_WAIT = 0.01
-"""Seconds before a candidate looks again at a lease that is about to run out."""
+"""Seconds before a candidate looks again at a lease that is about to run out, and before a leader tries again to release one."""
 
 
 def default_clock() -> float:
@@ -236,17 +236,28 @@ class Elector:
         )
 
     async def _release(self) -> None:
-        """Give the lease back, if it is still ours. A failure only makes the next one wait for it to run out."""
+        """Give the lease back, if it is still ours. A failure only makes the next one wait for it to run out.
+
+        A renewal that was cut off may still reach the server, between our reading and our writing: then we read again."""
         try:
             async with asyncio.timeout(self._renew_deadline):
-                record = await self._lock.read()
-                if record is None or record.holder_identity != self.identity:
-                    return
-                now = micro_time(self._wall_clock())
-                await self._lock.write(msgspec.structs.replace(record, holder_identity="", lease_duration_seconds=1, renew_time=now))
-                log.info("%s released the lease", self.identity)
+                while not await self._give_back():
+                    await asyncio.sleep(SHORTEST_WAIT)
         except (KubeError, TimeoutError) as error:
             log.warning("%s: the lease was not released: %s", self.identity, error)
+
+    async def _give_back(self) -> bool:
+        """False: the lease was written meanwhile."""
+        record = await self._lock.read()
+        if record is None or record.holder_identity != self.identity:
+            return True
+        now = micro_time(self._wall_clock())
+        try:
+            await self._lock.write(msgspec.structs.replace(record, holder_identity="", lease_duration_seconds=1, renew_time=now))
+        except Conflict:
+            return False
+        log.info("%s released the lease", self.identity)
+        return True
 
     def _see_leader(self, identity: str) -> None:
         if identity != self.leader:
