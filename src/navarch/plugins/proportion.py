@@ -52,7 +52,6 @@ class Proportion(Plugin):
         self.deserved = self._deserved(request)
         self.may_hold: IntArray = np.floor(np.minimum(self.deserved, UNLIMITED)).astype(np.int64)
         """Deserved in whole units: for integers, within this is within deserved."""
-        self._dims = [np.flatnonzero(row >= CLOSE) for row in self.deserved]
         self.most: IntArray = hard_limits(self.ledger.names, self.session.total, self.queues)
         """What each queue may hold of what the others leave over."""
         self.ledger.set_limits(self.queues, self.most)
@@ -75,7 +74,7 @@ class Proportion(Plugin):
     def share(self, number: int) -> float:
         found = self._share[number]
         if found is None:
-            found = largest_part(self.ledger.allocated[number], self.deserved[number], self._dims[number])
+            found = largest_part(self.ledger.allocated[number], self.deserved[number], np.flatnonzero(self.deserved[number] >= CLOSE))
             self._share[number] = found
         return found
 

@@ -22,7 +22,7 @@ Rows = np.ndarray[Any, np.dtype[np.intp]]
 STEPS = 20_000
 """What a live cycle may take: about a tenth of a second."""
 LIMIT = 256.0
-"""How much a cycle is given at first. A job counts one, or `LIKE` where a job before it has the same shape."""
+"""How much a cycle is given at first. A job counts one, or `LIKE` where a job before it in its queue has the same shape."""
 LIKE = 0.1
 """A job or pod like one before it is placed or refused with it."""
 
@@ -85,9 +85,9 @@ class Rounds:
         turn = np.empty(len(rows), dtype=np.int64)
         turn[inside] = np.arange(len(rows)) - np.searchsorted(group[inside], group[inside])
         order = np.lexsort((tasks.created[first], group, turn, tried))
-        shape = tasks.shape[first][order]
+        kind = queue[order] * len(snapshot.shapes) + tasks.shape[first][order]
         new = np.zeros(len(order), dtype=bool)
-        new[np.unique(shape, return_index=True)[1]] = True
+        new[np.unique(kind, return_index=True)[1]] = True
         cost = np.where(new, 1.0, LIKE) + LIKE * (pods[order] - 1)
         return rows[order].astype(np.intp), cost
 

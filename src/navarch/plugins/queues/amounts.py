@@ -10,6 +10,7 @@ Amounts of tasks and jobs are plain integer vectors: there, what is not named is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from msgspec import Struct
@@ -29,25 +30,17 @@ class Amounts(Struct, frozen=True):
 
     @classmethod
     def of(cls, names: Sequence[str], requests: Requests | None) -> Amounts:
-        """From a resource list. Names that the resource space does not know are left out.
+        """From a resource list. Names that the resource space does not know are left out. Thousands of queues say the same, so equal
+        lists give the same object, which is read only.
 
         >>> Amounts.of(("cpu", "memory", "pods", "gpu"), (("gpu", 0),)).given.tolist()
         [True, True, False, True]"""
-        values, given = [0] * len(names), [False] * len(names)
-        given[CPU] = given[MEMORY] = True
-        for name, amount in requests or ():
-            if name in names:
-                place = names.index(name)
-                values[place], given[place] = amount, True
-        return cls(np.array(values, dtype=np.int64), np.array(given))
+        return _amounts(tuple(names), requests or ())
 
     @classmethod
     def limit(cls, names: Sequence[str], requests: Requests | None) -> Amounts:
         """A limit: what it does not name, and cpu or memory of zero, is unlimited. Every name is given afterwards."""
-        found = cls.of(names, requests)
-        named = found.given.copy()
-        named[[CPU, MEMORY]] = found.values[[CPU, MEMORY]] > 0
-        return cls(np.where(named, found.values, UNLIMITED), np.ones_like(named))
+        return _limit(tuple(names), requests or ())
 
     def within(self, limit: Amounts) -> Amounts:
         """Cut down to a limit; a name the limit does not give stays as it is."""
@@ -77,6 +70,30 @@ class Amounts(Struct, frozen=True):
         """Names with an amount above zero, pods included."""
         counted: BoolArray = self.values >= CLOSE
         return counted
+
+
+@lru_cache(maxsize=4096)
+def _amounts(names: tuple[str, ...], requests: Requests) -> Amounts:
+    values, given = [0] * len(names), [False] * len(names)
+    given[CPU] = given[MEMORY] = True
+    for name, amount in requests:
+        if name in names:
+            place = names.index(name)
+            values[place], given[place] = amount, True
+    return _read_only(Amounts(np.array(values, dtype=np.int64), np.array(given)))
+
+
+@lru_cache(maxsize=4096)
+def _limit(names: tuple[str, ...], requests: Requests) -> Amounts:
+    found = _amounts(names, requests)
+    named = found.given.copy()
+    named[[CPU, MEMORY]] = found.values[[CPU, MEMORY]] > 0
+    return _read_only(Amounts(np.where(named, found.values, UNLIMITED), np.ones_like(named)))
+
+
+def _read_only(amounts: Amounts) -> Amounts:
+    amounts.values.flags.writeable = amounts.given.flags.writeable = False
+    return amounts
 
 
 def total_of(amounts: Iterable[Amounts], resources: int) -> Amounts:

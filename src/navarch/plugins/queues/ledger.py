@@ -11,6 +11,7 @@ It can be taken back, so it does not prevent an admission.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -255,9 +256,15 @@ class QueueLedger:
         return Reason(code, f"{prefix}: {', '.join(lacking)}{told}", figures=figures, undone_by=FREED)
 
     def figures(self, queue: Queue, deserved: Amounts, share: float, *, with_below: bool = False) -> QueueFigures:
+        """Kept until one of the figures changes: of thousands of queues few do in a cycle."""
         number = queue.number
+        kept: dict[str, tuple[Any, QueueFigures]] = self.session.snapshot.memo.setdefault("figures of queues", {})
+        arrays = (deserved.values, deserved.given, self.allocated[number], self.request[number])
+        now = (self.names, share, with_below, *(each.tobytes() for each in arrays))
+        if queue.name in kept and kept[queue.name][0] == now:
+            return kept[queue.name][1]
         due = zip(self.names, deserved.values.tolist(), deserved.given.tolist())
-        return QueueFigures(
+        found = QueueFigures(
             queue=queue.name,
             deserved={name: value for name, value, given in sorted(due) if given and value < UNLIMITED},
             allocated=self._named(self.allocated[number]),
@@ -265,6 +272,10 @@ class QueueLedger:
             share=share,
             with_below=with_below,
         )
+        if len(kept) > 2 * len(self.session.queues):
+            kept.clear()
+        kept[queue.name] = now, found
+        return found
 
     def _named(self, values: IntArray) -> Mapping[str, int]:
         return {name: value for name, value in sorted(zip(self.names, values.tolist())) if value}
