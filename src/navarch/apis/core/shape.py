@@ -27,6 +27,7 @@ from navarch.apis.core.requests import (
     scoring_request,
 )
 from navarch.apis.core.required_features import required_features
+from navarch.apis.core.rule_bounds import bounded
 from navarch.apis.core.selection import node_affinity, pod_affinity, spread_constraint, toleration
 from navarch.apis.devices.extended_requests import extended_requests
 from navarch.apis.errors import ObjectError
@@ -125,7 +126,8 @@ class ShapeReader:
             if error is None:
                 raise
             raise error from None
-        spec, labels = pod.spec, pod.metadata.label_map
+        spec, unsupported = bounded(pod.spec, placed=placed)
+        labels = pod.metadata.label_map
         namespace = pod.metadata.namespace or "default"
         near = pod_affinity(spec.affinity, namespace, labels)
         spread = tuple(spread_constraint(part, labels) for part in spec.topology_spread_constraints or ())
@@ -155,6 +157,7 @@ class ShapeReader:
             exclusive_cpus=exclusive_cpus(spec) if qos == "Guaranteed" else (),
             namespace=namespace if near or spread or use or claims else "",
             hints=hints,
+            unsupported=unsupported,
             features=required_features(spec),
         )
 
