@@ -162,7 +162,7 @@ class Life:
 
     def step(self) -> CycleRecord:
         semantics = self._policy.semantics
-        record = decide(self.cluster.snapshot(semantics.node_order), self._policy, self._registry, 100.0 * self.cycle)
+        record = decide(self.cluster.snapshot(semantics.node_order), self._policy, self._registry, 1.0 * self.cycle)
         self.evictions += [(self.cycle, each.uid, each.action, each.for_) for each in record.evictions]
         self.cycle += 1
         self._move(record)
@@ -175,7 +175,7 @@ class Life:
         for bind in record.binds:
             if bind.uid not in evicted:
                 fields = {"node": bind.node, "status": TaskStatus.RUNNING, "nominated_node": "", "gpu_groups": bind.gpu_groups}
-                self._change(bind.uid, started=100.0 * self.cycle, **fields)
+                self._change(bind.uid, started=1.0 * self.cycle, **fields)
         for uid in sorted(evicted):
             self._leaving[uid] = self._rng.randint(0, 3) if self._uneven else 0
             self._change(uid, status=TaskStatus.RELEASING, deleting=True)

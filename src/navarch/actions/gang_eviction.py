@@ -27,6 +27,7 @@ from navarch.engine.points.order_key import OrderKey
 from navarch.engine.statement import Statement
 from navarch.engine.victims import search
 from navarch.engine.victims.bundles import Bundle, allowed_parts, split
+from navarch.engine.victims.evicted_again import refuse_for_protected
 from navarch.engine.victims.eviction_rule import EvictionRule, Standing
 from navarch.engine.victims.owed import BORROWED
 from navarch.engine.victims.room import GangRoom
@@ -83,6 +84,7 @@ class GangEviction(Action):
         if not session.job_pipelined(job):
             statement.discard()
         if not len(statement):
+            refuse_for_protected(job, other_queues=self.reclaim)
             self._failed.add(job, pending, known)
             return False
         if self._rule is not None:

@@ -14,12 +14,16 @@ from navarch.engine.action import Action
 from navarch.engine.job import Job
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
+from navarch.engine.victims.evicted_again import refuse_for_protected
 from navarch.engine.victims.eviction_rule import EvictionRule, Standing
 from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
 
 
 class PodEviction(Action):
+    reclaim = False
+    """Whether its victims are of other queues."""
+
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.rule = EvictionRule(session) if session.semantics.evictions_settle else None
@@ -50,6 +54,7 @@ class PodEviction(Action):
             elif not alone:
                 break
         if not served:
+            refuse_for_protected(job, other_queues=self.reclaim)
             self.failed.add(job, wanted, known)
 
     def _place_unit(self, job: Job, tasks: list[int], statement: Statement, *, alone: bool) -> None:

@@ -30,6 +30,7 @@ class Reclaim(PodEviction):
     """Evicts what other queues borrowed for a starving job"""
 
     name = "reclaim"
+    reclaim = True
     arguments = (PREDICATE_ERROR_CACHE,)
 
     def execute(self) -> None:

@@ -28,6 +28,7 @@ from navarch.engine.queue import Queue
 from navarch.engine.reasons import NEVER, Event, Reason, comes_first, dominant, with_next_step
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
 from navarch.engine.semantics import Semantics
+from navarch.engine.victims.evicted_again import note_evictions
 from navarch.model.objects.typed import set_aside
 from navarch.model.resources import IntArray
 from navarch.model.status import STATUS_NAMES, TaskStatus
@@ -49,6 +50,7 @@ def close(session: Session, *, report_queues: bool = True, report_pods: bool = T
     session.record.warnings += set_aside(session.snapshot)
     session.record.warnings += session.shard_problems
     _forget_undone(session)
+    note_evictions(session)
     concluded = session.jobs_to_conclude()
     if session.record.cut:  # of the others nothing was decided, and what they were told before stands
         concluded = [job for job in concluded if _was_decided(session, job)]

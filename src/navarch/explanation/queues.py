@@ -13,6 +13,7 @@ from navarch.engine.record import CycleRecord, QueueFigures
 from navarch.explanation.cause import NOT_REACHED
 from navarch.explanation.nodes import opened
 from navarch.explanation.result import Loan, QueueExplanation, ShareStep, WaitingJob
+from navarch.explanation.standing import held_parts
 from navarch.explanation.trials import Run, tally_of
 from navarch.ingest.groups import shown_key
 from navarch.model.cluster import Cluster
@@ -28,9 +29,11 @@ _LEAST = 0.5
 def explain_queue(run: Run, name: str) -> QueueExplanation:
     """What the queue holds is told as it is now, what waits in it as the next cycle leaves it."""
     session = opened(run)
-    figures = queue_figures(session)
+    figures, holds = queue_figures(session), held_parts(session, name)
     session.dissolve()
-    return queue_explained(run.cluster, replace(run.decide(), queues=figures), name, run.rules.policy)
+    found = queue_explained(run.cluster, replace(run.decide(), queues=figures), name, run.rules.policy)
+    found.holds = holds
+    return found
 
 
 def queue_explained(cluster: Cluster, record: CycleRecord, name: str, policy: Policy) -> QueueExplanation:

@@ -172,6 +172,14 @@ class WaitingJob(_Part):
     code: str
 
 
+class HeldPart(_Part):
+    """Running pods of a queue that are equally safe from eviction: `within its share`, `in a lump` or `borrowed`."""
+
+    standing: str
+    pods: int
+    jobs: list[str]
+
+
 class QueueExplanation(_Part):
     """A queue's share and how it came about. `borrows`: what it holds beyond its due while other queues starve; `lends`: what others
     hold so while it starves."""
@@ -184,6 +192,8 @@ class QueueExplanation(_Part):
     allocated: dict[str, str] = field(default_factory=dict)
     request: dict[str, str] = field(default_factory=dict)
     steps: list[ShareStep] = field(default_factory=list)
+    holds: list[HeldPart] = field(default_factory=list)
+    """Empty where the policy has no action that asks the rule of docs/evictions.md."""
     borrows: list[Loan] = field(default_factory=list)
     lends: list[Loan] = field(default_factory=list)
     waiting: list[WaitingJob] = field(default_factory=list)

@@ -16,6 +16,7 @@ from navarch.engine.points.gang_protocols import MayPreempt, MayReclaim, Preempt
 from navarch.engine.points.protocols import Preemptable, Reclaimable, UnifiedEvictable
 from navarch.engine.session import Session
 from navarch.explanation.result import MayTake
+from navarch.explanation.standing import asks_rule, refused_by_rule
 from navarch.ingest.groups import shown_key
 from navarch.model.status import ON_NODE, TaskStatus
 from navarch.model.timestamps import rfc3339
@@ -47,6 +48,8 @@ def may_take(session: Session, job: Job, victim: Job) -> MayTake:
         return MayTake(name, False, reason.message)
     if not all(session.snapshot.tasks.preemptable[tasks]):
         return MayTake(name, False, "its pods say that they are not preemptable")
+    if asks_rule(session) and (refusal := refused_by_rule(session, job, pending, victim, tasks)):
+        return MayTake(name, False, refusal)
     return _by_plugins(session, name, action, job, pending[0], tasks)
 
 

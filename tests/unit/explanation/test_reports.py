@@ -171,7 +171,7 @@ def test_two_policies_are_compared() -> None:
 def test_the_forms_of_a_queue_and_a_node_are_those_of_the_page() -> None:
     run = reading([node("n").cpu(4), queue("a"), pod_group("x", 1).queue("a"), pod("x-0").in_group("x").cpu(8)]).run
     found = explain_queue(run, "a").to_dict()
-    names = "queue state parent share deserved allocated request steps borrows lends waiting notes names"
+    names = "queue state parent share deserved allocated request steps holds borrows lends waiting notes names"
     assert sorted(found) == sorted(names.split())
     assert sorted(found["steps"][0]) == ["amounts", "text"] and sorted(found["waiting"][0]) == ["code", "job", "pods"]
     there = explain_node(run, "n").to_dict()
@@ -179,6 +179,23 @@ def test_the_forms_of_a_queue_and_a_node_are_those_of_the_page() -> None:
         ["node", "ready", "unschedulable", "taints", "pods", "free", "useless", "waiting", "notes", "names"]
     )
     assert sorted(there["waiting"][0]) == ["jobs", "pods", "refused", "requests"]
+
+
+def test_a_queue_says_what_it_holds_within_its_share_and_what_it_has_borrowed() -> None:
+    held = [
+        pod(f"{name}-{n}").in_group(name).cpu(1).on("n")
+        for name, count in (("first", 2), ("second", 3), ("third", 3))
+        for n in range(count)
+    ]
+    groups = [pod_group(name, least).queue("a").phase("Running") for name, least in (("first", 2), ("second", 3), ("third", 3))]
+    waiting = [pod_group("mine", 4).queue("b"), *(pod(f"mine-{n}").in_group("mine").cpu(1) for n in range(4))]
+    run = reading([node("n").cpu(8), queue("a"), queue("b"), *groups, *held, *waiting]).run
+    parts = [(part["standing"], part["pods"], part["jobs"]) for part in explain_queue(run, "a").to_dict()["holds"]]
+    assert parts == [
+        ("within its share", 2, ["default/first"]),
+        ("in a lump", 3, ["default/second"]),
+        ("borrowed", 3, ["default/third"]),
+    ]
 
 
 def test_a_queue_above_others_says_what_they_hold_where_the_policy_knows_no_tree() -> None:

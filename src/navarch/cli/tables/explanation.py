@@ -202,6 +202,10 @@ def show_queue(console: Console, found: QueueExplanation) -> None:
         print_prose(console, f"{step.text} {_amounts(step.amounts)}".rstrip(), "  ")
     if found.deserved:
         print_prose(console, f"share {found.share:.2f}: the largest part that it holds of a resource that it is owed", "  ")
+    for part in found.holds:
+        names = ", ".join(found.names.get(job, job) for job in part.jobs[:_CLAUSES])
+        more = f" and {len(part.jobs) - _CLAUSES} more jobs" if len(part.jobs) > _CLAUSES else ""
+        print_prose(console, f"{part.standing}: {_pods(part.pods)} of {names}{more}", "  ")
     for loan in found.borrows:
         print_prose(console, f"it holds more than it is owed, and queue {loan.queue} less: {_amounts(loan.amounts)}", "  ")
     for loan in found.lends:

@@ -40,6 +40,7 @@ def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
         "queueDepth": dict(sorted(policy.queue_depth.items())),
         "searchBudgets": dict(policy.search_budgets),
         "evictions": policy.evictions,
+        "repeatedEvictions": policy.repeated_evictions,
         "profiles": {name: [option.name for option in profile.plugins] for name, profile in policy.profiles.items()},
         "profileDifferences": {name: _differences(policy, name) for name in [*policy.profiles][1:]},
         "backoff": list(policy.backoff),

@@ -26,7 +26,7 @@ SPLIT_OFF: Mapping[str, str] = {
     "sub_job_pipelined": "job_ready",
     "sub_job_order": "job_order",
 }
-_KEYS = ("actions", "plugins", "compat", "schedulerParams", "evictions")
+_KEYS = ("actions", "plugins", "compat", "schedulerParams", "evictions", "repeatedEvictions")
 
 
 def read_plugins(

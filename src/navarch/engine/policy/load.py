@@ -62,7 +62,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
     actions = reader.actions(document.get("actions"))
     if choice.form == "flat":
         tiers = flat.read_plugins(findings, choice, catalogue, document)
-        document = {k: v for k, v in document.items() if k in ("schedulerParams", evictions.KEY)}
+        document = {k: v for k, v in document.items() if k in ("schedulerParams", evictions.KEY, evictions.REPEATED)}
     else:
         document = reader.known_keys(document)
         tiers = reader.tiers(document.get("tiers"))
@@ -88,6 +88,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
         queue_depth=reader.queue_depth(document.get("queueDepthPerAction")),
         search_budgets=search_budgets,
         evictions=how,
+        repeated_evictions=evictions.read_repeated(findings, document),
         warnings=findings.warnings(),
         source=source.name,
         chosen=choice.why,

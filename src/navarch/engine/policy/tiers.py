@@ -10,6 +10,7 @@ from navarch.engine.policy import sections as params
 from navarch.engine.policy.catalogue import Catalogue, Entry
 from navarch.engine.policy.compat import PEERS, listed, owners
 from navarch.engine.policy.evictions import KEY as EVICTIONS
+from navarch.engine.policy.evictions import REPEATED
 from navarch.engine.policy.file_form import Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
 from navarch.engine.policy.point_switches import BY_DISABLE_KEY, BY_KEY, BY_NAME, DEFAULTS, KEYS_WITHOUT_EFFECT, OF_EARLY_KUBE_BATCH
@@ -17,7 +18,7 @@ from navarch.engine.policy.schema import check
 from navarch.engine.policy.source import Path
 from navarch.engine.policy.values import PluginOption, found_as
 
-_KEYS = ("actions", "tiers", "configurations", "metrics", "compat", "schedulerParams", EVICTIONS)
+_KEYS = ("actions", "tiers", "configurations", "metrics", "compat", "schedulerParams", EVICTIONS, REPEATED)
 _KAI_KEYS = ("queueDepthPerAction", "usageDBConfig", "scenarioSearchBudgets")
 
 

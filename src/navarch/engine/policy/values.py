@@ -13,6 +13,7 @@ from navarch.engine.policy.scheduler_params import PARAMETERS
 from navarch.engine.semantics import STRICT, Semantics
 
 Evictions = Literal["api", "delete"]
+RepeatedEvictions = Literal["protect", "allow"]
 
 
 class PluginOption(msgspec.Struct, frozen=True):
@@ -67,6 +68,8 @@ class Policy:
     search_budgets: Mapping[str, object] = field(default_factory=dict)
     evictions: Evictions = "api"
     """How victims are removed: through the Eviction API, which keeps disruption budgets, or by deleting the pod."""
+    repeated_evictions: RepeatedEvictions = "protect"
+    """Whether a job that is evicted again and again is protected for a growing time."""
     backoff: tuple[float, float] = BACKOFF
     """Seconds that a job which found no room waits before it is tried again without an event: at first, and at most."""
     scheduler_name: str = ""

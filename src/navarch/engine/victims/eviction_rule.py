@@ -43,6 +43,8 @@ class RunningUnit:
     line: tuple[int, ...]
     """The numbers of its queue and of those above it, from the top down."""
     depth: int
+    queue: int
+    pods: int
 
 
 class EvictionRule:
@@ -88,8 +90,9 @@ class EvictionRule:
     def running(self) -> list[RunningUnit]:
         """What runs or is promised a place, first by rank first."""
         table, owed = self._state()
-        lines = [self._shares.lines[queue] for queue in table.units.queue.tolist()]
-        return [RunningUnit(*each) for each in zip(table.ranks, lines, owed.depths().tolist())]
+        queues = table.units.queue.tolist()
+        lines = [self._shares.lines[queue] for queue in queues]
+        return [RunningUnit(*each) for each in zip(table.ranks, lines, owed.depths().tolist(), queues, table.held.tolist())]
 
     def changed(self, jobs: Iterable[Job]) -> None:
         """These jobs hold other tasks than before."""

@@ -3,7 +3,8 @@
 Where the policy says `evictions: api`, a disruption budget protects a pod while it allows no disruption and the API server has not
 counted the pod's own disruption yet. The Eviction API always refuses a pod with several budgets, and an empty selector means all pods
 of the namespace there. Where victims are deleted, budgets protect nothing. A pod whose eviction was refused a moment ago
-(`REFUSED_EVICTIONS`) is protected in both cases, so the next cycle chooses another victim.
+(`REFUSED_EVICTIONS`) is protected in both cases, so the next cycle chooses another victim. So are pods of a job that was evicted again
+and again (`evicted_again`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from navarch.engine.victims.evicted_again import EvictedAgain
 from navarch.model.objects.refused_evictions import REFUSED_EVICTIONS
 from navarch.model.resources import BoolArray
 from navarch.model.selectors import selector_matches
@@ -30,8 +32,11 @@ class ProtectedPods:
         self.rows: BoolArray | None = None
         budgets = _refusing(session.snapshot.budgets.values()) if session.policy.evictions == "api" else []
         refused = session.snapshot.objects.get(REFUSED_EVICTIONS, {})
-        if budgets or refused:
+        repeated = session.shared(EvictedAgain).until
+        if budgets or refused or repeated:
             self.rows = self._covered(budgets)
+            for row in repeated:
+                self.rows[[*session.snapshot.jobs.tasks[row]]] = True
             specs = session.snapshot.tasks.specs
             for (_, uid), row in refused.items():
                 spec = specs[row] if row < len(specs) else None

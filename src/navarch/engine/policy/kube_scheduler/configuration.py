@@ -15,7 +15,7 @@ from navarch.engine.arguments import Argument
 from navarch.engine.policy.catalogue import Catalogue
 from navarch.engine.policy.compat import COMPAT, KUBE_SCHEDULER
 from navarch.engine.policy.evictions import KEY as EVICTIONS
-from navarch.engine.policy.evictions import read_evictions
+from navarch.engine.policy.evictions import REPEATED, read_evictions, read_repeated
 from navarch.engine.policy.file_form import KUBE_SCHEDULER_GROUP, Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
 from navarch.engine.policy.kube_scheduler.default_plugins import (
@@ -41,7 +41,7 @@ OF_GROUPS = frozenset({"PodGroupPodsCount", "TopologyPlacementGenerator"})
 """Plugins for groups, whose rules hold wherever GangScheduling is enabled."""
 BUILT_IN = frozenset({"DefaultBinder", "DefaultPreemption", "GangScheduling", "PrioritySort", "SchedulingGates"})
 _PERCENTAGE = "percentageOfNodesToScore"
-_KEYS = ("apiVersion", "kind", "profiles", _PERCENTAGE, "extenders", "compat", "schedulerParams", EVICTIONS)
+_KEYS = ("apiVersion", "kind", "profiles", _PERCENTAGE, "extenders", "compat", "schedulerParams", EVICTIONS, REPEATED)
 _INITIAL_BACKOFF, _MAX_BACKOFF = "podInitialBackoffSeconds", "podMaxBackoffSeconds"
 OF_THE_PROCESS: Mapping[str, str] = {
     "parallelism": "filters and scores are computed over all nodes at once",
@@ -96,6 +96,7 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
         semantics=COMPAT[choice.compat],
         params=read_params(findings, document.get("schedulerParams")),
         evictions=read_evictions(findings, document, choice.compat),
+        repeated_evictions=read_repeated(findings, document),
         backoff=_backoff(findings, document),
         scheduler_name=first,
         profiles=profiles if len(profiles) > 1 else {},
