@@ -23,25 +23,26 @@ from navarch.model.cluster import Cluster
 from navarch.model.status import TaskStatus
 from navarch.offline.policies import read_policy
 
-CLUSTERS = 40
+CLUSTERS, MEASURED = 24, 16
 
 
 @pytest.mark.parametrize("uneven", [False, True], ids=["prompt", "uneven"])
-@pytest.mark.parametrize("policy", [name for name in POLICIES if name not in ("kai", "strict")])
-def test_nothing_is_evicted_for_ever_and_no_promise_is_left(policy: str, uneven: bool) -> None:
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "strict"])
+def test_evictions_end_and_none_is_in_vain(policy: str, uneven: bool) -> None:
     for seed, rests, life in lives(policy, range(CLUSTERS), uneven=uneven):
         assert rests, f"{policy}, seed {seed}: {life.late()}"
         assert not life.waiting_promises(), f"{policy}, seed {seed}"
+        assert policy == "kai" or not life.in_vain(), f"{policy}, seed {seed}: {life.in_vain()}"
 
 
 @pytest.mark.parametrize("policy", ["navarch", "strict", "strict-gangs", "tree", "tree-pods"])
 def test_each_cycle_makes_the_owed_sets_better(policy: str) -> None:
     registry = installed(())
     chosen = read_policy(POLICIES[policy], registry)
-    for seed in range(1000, 1000 + CLUSTERS):
+    for seed in range(1000, 1000 + MEASURED):
         life = Life(competing(seed, tree=policy.startswith("tree")), chosen, registry)
         before = measure(life, chosen, registry)
-        for _ in range(12):
+        for _ in range(8):
             life.step()
             after = measure(life, chosen, registry)
             assert after >= before, f"{policy}, seed {seed}, cycle {life.cycle}"

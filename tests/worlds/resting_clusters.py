@@ -25,6 +25,8 @@ from navarch.model.status import TaskStatus
 from navarch.offline.cycles import lasting_promises
 
 GPU = "nvidia.com/gpu"
+PATIENCE = 8
+"""Cycles. Evicted pods leave within four."""
 PRIORITIES = (10, 100, 1000)
 _TIERS: list[dict[str, Any]] = [
     {"plugins": [{"name": name} for name in ("priority", "gang", "conformance")]},
@@ -153,6 +155,8 @@ class Life:
         self.cycle = 0
         self.evictions: list[tuple[int, str, str, str]] = []
         """Cycle, pod, action, job for which it went."""
+        self.starts: dict[str, list[int]] = {}
+        """Job -> the cycles in which pods of it were bound, and not evicted at once."""
         self.promised: dict[str, str] = {}
         """Pods to which the last cycle promised a node, also those for which nothing was evicted."""
         self._policy, self._registry = policy, registry
@@ -174,6 +178,7 @@ class Life:
         self.promised = {each.uid: each.node for each in record.nominations if each.uid not in evicted}
         for bind in record.binds:
             if bind.uid not in evicted:
+                self.starts.setdefault(bind.job, []).append(self.cycle)
                 fields = {"node": bind.node, "status": TaskStatus.RUNNING, "nominated_node": "", "gpu_groups": bind.gpu_groups}
                 self._change(bind.uid, started=1.0 * self.cycle, **fields)
         for uid in sorted(evicted):
@@ -213,6 +218,14 @@ class Life:
             if calm == 2:
                 return True
         return not any(cycle >= most - 15 for cycle, *_ in self.evictions)
+
+    def in_vain(self) -> list[tuple[int, str, str, str]]:
+        """Evictions after which the job for which they were got nothing for `PATIENCE` cycles."""
+
+        def starts(cycle: int, job: str) -> bool:
+            return any(cycle <= start <= cycle + PATIENCE for start in self.starts.get(job, ()))
+
+        return [each for each in self.evictions if each[3] and not starts(each[0], each[3])]
 
     def waiting_promises(self) -> list[str]:
         """Pods for which others were evicted and that hold no node."""
