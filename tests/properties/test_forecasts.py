@@ -19,12 +19,14 @@ from navarch.engine.registry import Registry
 from navarch.explanation.names import NotFound
 from navarch.ingest.settings import settings_for
 from navarch.installed import installed
+from navarch.job_history import JobRun, run_of
 from navarch.live.cluster_objects import ClusterObjects
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.offline.policies import read_policy
+from navarch.simulator.progress import SimulatedJob
 from navarch.simulator.start_times.estimate import Basis, start_times
 from navarch.testing.builders import node, pod, pod_group
 from navarch.views.jobs import job_rows
@@ -103,27 +105,23 @@ class TestOneJobsFailure:
         return start_times(cluster, policy, registry, NOW, ["default/bad", "default/good"], Basis(cluster, NOW), runs=10)
 
     def test_while_its_run_time_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        read_job = Basis._job
-
-        def failing(self: Basis, spec: JobSpec, tasks: list[TaskSpec], now: float) -> Any:
+        def failing(spec: JobSpec, tasks: Sequence[TaskSpec]) -> JobRun:
             if spec.name == "bad":
                 raise ValueError("no such length")
-            return read_job(self, spec, tasks, now)
+            return run_of(spec, tasks)
 
-        monkeypatch.setattr(Basis, "_job", failing)
+        monkeypatch.setattr("navarch.simulator.start_times.estimate.run_of", failing)
         self.expect("its forecast failed: ValueError: no such length")
 
     def test_while_it_is_played(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from navarch.simulator.simulation import Simulation
+        settle = SimulatedJob.settle
 
-        settle = Simulation._settle
-
-        def failing(self: Simulation, job: Any, decision: Any, **rest: Any) -> None:
-            if job.spec.name == "bad":
+        def failing(self: SimulatedJob, now: float) -> float | None:
+            if self.spec.name == "bad":
                 raise KeyError("lost")
-            settle(self, job, decision, **rest)
+            return settle(self, now)
 
-        monkeypatch.setattr(Simulation, "_settle", failing)
+        monkeypatch.setattr(SimulatedJob, "settle", failing)
         self.expect("its forecast failed: KeyError: 'lost'")
 
     def expect(self, reason: str) -> None:
