@@ -111,12 +111,13 @@ def test_a_hidden_tab_gives_up_its_stream_and_catches_up(reader: Visit, up: Samp
     expect(page.locator(".live")).to_have_text("live")
     with page.expect_event("requestfailed", lambda request: "/api/v1/events" in request.url):
         page.evaluate(TURN, True)
-    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "unseen"}}
-    groups = "/apis/scheduling.volcano.sh/v1beta1/namespaces/research/podgroups"
-    assert up.api.post(groups, {**group, "spec": {"minMember": 1, "queue": "research"}}).code == 201
+    container = {"name": "main", "image": "example.com/x:1", "resources": {"requests": {"cpu": "1k"}}}
+    spec: dict[str, Any] = {"schedulerName": "navarch", "containers": [container]}
+    pods = "/api/v1/namespaces/research/pods"
+    assert up.api.post(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "unseen"}, "spec": spec}).code == 201
     page.evaluate(TURN, False)
     expect(page.locator("[data-row]", has_text="research/unseen")).to_have_count(1)
-    assert up.api.delete(f"{groups}/unseen").code == 200
+    assert up.api.delete(f"{pods}/unseen").code == 200
     expect(page.locator("[data-row]", has_text="research/unseen")).to_have_count(0)
 
 

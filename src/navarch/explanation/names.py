@@ -65,8 +65,8 @@ def job_key(census: Census, wanted: str) -> str:
 
 def workload_names(census: Census, jobs: Iterable[str]) -> dict[str, str]:
     """The workload that people created for each of these jobs, where it has another name and no other of the jobs has the same."""
-    units = {job: unit for job in jobs if (unit := census.units.get(job)) is not None and unit.keys[0]}
-    return names_of_keys(census.run.cluster, {job: unit.keys[0] for job, unit in units.items()})
+    keys = {job: unit.keys[0] if (unit := census.units.get(job)) is not None else job for job in jobs}  # without pods: the key itself
+    return names_of_keys(census.run.cluster, {job: key for job, key in keys.items() if key})
 
 
 def names_in(cluster: Cluster, jobs: Iterable[str]) -> dict[str, str]:

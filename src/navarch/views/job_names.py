@@ -6,6 +6,7 @@ their names. People created neither, so a row shows the workload. The name of a 
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from navarch.apis.operators.readers import KINDS as OWNERS
@@ -27,6 +28,19 @@ _GROUP_APIS: Final = {
     "coscheduling": "scheduling.x-k8s.io",
     "upstream": "scheduling.k8s.io",
 }
+
+
+_MADE: Final = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+"""The uid that Volcano's controller adds to the name of a Job for its PodGroup."""
+
+
+def without_uids(text: str) -> str:
+    """Names of jobs in a text as people gave them.
+
+    >>> without_uids("gangreclaim for ml/bert-482ef1e0-9c0b-4a55-8d3e-0123456789ab")
+    'gangreclaim for ml/bert'
+    """
+    return _MADE.sub("", text)
 
 
 class JobName(NamedTuple):

@@ -82,10 +82,8 @@ def test_json_and_yaml_are_the_same() -> None:
 
 def test_a_volcano_job_and_a_deployment_have_the_names_that_people_gave(tmp_path: Path) -> None:
     path = file_with_volcano_job(tmp_path)
-    assert run("bert", "-f", str(path)).stdout.splitlines()[:2] == [
-        "ml/bert impossible: NeverStarts",
-        "  known to the scheduler as ml/bert-7c1f",
-    ]
+    told = run("bert", "-f", str(path)).stdout
+    assert told.splitlines()[0] == "ml/bert impossible: NeverStarts" and "7c1f" not in told
     found = json.loads(run("ml/bert", "-f", str(path), "-o", "json").stdout)
     assert (found["job"], found["names"]) == ("ml/bert-7c1f", {"ml/bert-7c1f": "ml/bert"})
     sample = run("sweep", "-f", str(SAMPLE)).stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -89,3 +90,8 @@ def test_the_event_of_an_unreadable_pod_names_scheduler_and_field(up: UpProcess)
     while not (said := up.kubectl(*events)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert "scheduler navarch cannot use it: Pod default/odd-" in said and "metadata.annotations[gpu-fraction]" in said
+
+
+def test_no_uid_that_a_controller_added_is_in_an_explanation(up: UpProcess) -> None:
+    said = up.invoke("explain", "noimage").output
+    assert said.startswith("default/noimage pending") and not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", said), said

@@ -20,10 +20,7 @@ _COULD = "nodes that could take a pod"
 
 def show_explanation(console: Console, found: Explanation) -> None:
     cause = found.cause
-    known = found.names.get(found.job)
-    print_line(console, f"{known or found.job} {found.state}: {cause.code}", "bold")
-    if known:
-        print_line(console, f"  known to the scheduler as {found.job}")
+    print_line(console, f"{found.known(found.job)} {found.state}: {cause.code}", "bold")
     if found.grows:
         hold = "holds a node" if found.held == 1 else "hold nodes"
         print_prose(console, f"{_pods(found.held)} {hold}, {found.pods['Pending']} more wait", "  ")

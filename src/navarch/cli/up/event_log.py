@@ -11,7 +11,7 @@ from collections.abc import Callable
 from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import Store
 from navarch.embedded.timers import Timers
-from navarch.views.job_names import TEMPLATE_HASH
+from navarch.views.job_names import TEMPLATE_HASH, without_uids
 
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _ACTION_AND_JOB = re.compile(r"^(\w+): (\S+)$")
@@ -41,7 +41,7 @@ class EventLog:
         self._flush()
 
     def add(self, text: str) -> None:
-        line = f"{time.strftime('%H:%M:%S')}  {text}"
+        line = f"{time.strftime('%H:%M:%S')}  {without_uids(text)}"
         self.lines.append(line)
         if self.tell is not None:
             self.tell(line)
@@ -62,7 +62,7 @@ class EventLog:
             if each.get("type") == "DisruptionTarget" and pod.uid not in self._marked:
                 self._marked.add(pod.uid)
                 why = _ACTION_AND_JOB.sub(r"\1 for \2", str(each.get("message") or each.get("reason")))
-                key = (job_of(pod), why)
+                key = (job_of(pod), without_uids(why))
                 self.evictions[key] = self.evictions.get(key, 0) + 1
                 self._collect(pod, f"evicted ({why})")
 

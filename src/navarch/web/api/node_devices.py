@@ -45,8 +45,8 @@ def counted_devices(spec: NodeSpec, pods: Sequence[TaskSpec], viewer: Viewer) ->
         for group in task.gpu_groups:
             shared.setdefault(group, []).append(task)
     found = [
-        _entry(resource, group, "shared", [_part(task, viewer, memory) for task in sharing], memory)
-        for group, sharing in sorted(shared.items())
+        _entry(resource, str(number), "shared", [_part(task, viewer, memory) for task in sharing], memory)
+        for number, (_, sharing) in enumerate(sorted(shared.items()))  # the group's own name is generated
     ]
     whole = [task for task in pods for _ in range(dict(task.shape.requests).get(resource, 0) // 1000) if not task.gpu_groups]
     for task in whole:

@@ -15,6 +15,7 @@ import { QueuePage } from "./pages/queue.js";
 import { QueuesPage } from "./pages/queues.js";
 import { SimulationPage } from "./pages/simulation.js";
 import { SimulationsPage } from "./pages/simulations.js";
+import { shortened } from "./parts/names.js";
 import { StatusBand, isCurrent } from "./parts/status_band.js";
 
 // First part of the address -> title, page of the list, page of one item.
@@ -39,7 +40,7 @@ function App() {
   const main = useRef();
   const before = useRef(where);
   useEffect(() => {
-    document.title = `${rest.length ? rest.join("/") + " · " : ""}${title} · Navarch`;
+    document.title = `${rest.length ? shortened(rest.join("/")) + " · " : ""}${title} · Navarch`;
     if (before.current !== where) main.current.querySelector("h1")?.focus(); // screen readers go on at the new page
     before.current = where;
   }, [where]);

@@ -1,7 +1,7 @@
 // The last decisions of the scheduler, newest first.
 import { html } from "../core/dom.js";
 import { clock, count, plain } from "../core/format.js";
-import { Few, JobLink, NodeLink } from "./names.js";
+import { Few, JobLink, NodeLink, withoutUids } from "./names.js";
 import { Empty, NotAvailable } from "./notices.js";
 
 const VERBS = { bind: "binds", evict: "evicts", nominate: "reserves a node for" };
@@ -29,7 +29,7 @@ function Decision({ time, since, times, cycle, kind, job, queue, pods, nodes, ac
           id=${job} />${queue && html` <span class="note">(${queue})</span>`}
         ${nodes?.length > 0 && html` ${kind === "evict" ? "from" : "on"} <${Few} items=${nodes.map((name) => html`<${NodeLink}
           name=${name} />`)} />`}
-        ${rest.for && html` for <${JobLink} id=${rest.for} />`}${message && html` <span class="note">${message}</span>`}
+        ${rest.for && html` for <${JobLink} id=${rest.for} />`}${message && html` <span class="note">${withoutUids(message)}</span>`}
         ${times > 1 && html` <span class="note">in ${plain(times)} cycles since ${clock(since)}</span>`}
       </span>
     </li>`;

@@ -10,11 +10,19 @@ export function JobLink({ id, text = shortened(id) }) {
   return html`<a href=${address(["jobs", ...id.split("/")])} title=${text === id ? undefined : id}>${text}</a>`;
 }
 
-// The id of a job without a group names the kind of its owner: "ml/pod/a", "ml/replicaset/web-1". People know it as "ml/a".
-function shortened(id) {
+// The id of a job without a group names the kind of its owner: "ml/pod/a", "ml/replicaset/web-1". A PodGroup of a Volcano Job has the
+// Job's uid in its name, a ReplicaSet a hash of its pods. People know these as "ml/a", "ml/bert", "ml/web".
+const UID = /-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+const HASH = /-[bcdf-hj-np-tv-xz2456789]{6,10}$/;
+
+export function shortened(id) {
   const parts = (id ?? "").split("/");
-  return parts.length === 3 ? `${parts[0]}/${parts[2]}` : id;
+  if (parts.length === 3) return `${parts[0]}/${parts[1] === "replicaset" ? parts[2].replace(HASH, "") : parts[2]}`;
+  return id?.replace(UID, "");
 }
+
+// Names of jobs in a text, as people gave them.
+export const withoutUids = (text) => text?.replace(UID, "") ?? "";
 
 export function QueueLink({ name }) {
   if (name === null) return html`<span class="note">hidden</span>`;
