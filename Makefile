@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-pythons test-slow lint format docs reference screenshots picture site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest soak jitter rest explore fuzz lock sbom clean
+.PHONY: up test test-pythons test-slow lint format docs reference screenshots picture site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest field-programs soak jitter rest explore fuzz lock sbom clean
 
 # `make test PYTHON=python3.12` means that interpreter: .venv is made anew if it has another one.
 VERSION_OF = $(shell $(1) -c 'import sys; print(sys.version)' 2>/dev/null)
@@ -166,6 +166,11 @@ lock: $(TOOLS)/bin/uv
 	$(COMPILE) --python-version 3.13 --extra speed --generate-hashes -c constraints.txt -o deploy/requirements.lock pyproject.toml
 sbom: $(TOOLS)/bin/uv
 	$(TOOLS)/bin/cyclonedx-py requirements deploy/requirements.lock -o build/sbom.json
+
+# The real programs that Navarch lives beside, built with Go into ~/.cache/navarch; at once when nothing changed. PROGRAMS=volcano: that one.
+PROGRAMS ?=
+field-programs: $(STAMP)
+	$(BIN)/python -m tests.field.build $(PROGRAMS)
 
 # A real kube-apiserver and kube-scheduler for the live suites, and helm for the chart, built with Go into ~/.cache/navarch;
 # at once when nothing changed.
