@@ -10,12 +10,20 @@ from collections.abc import Mapping
 Cases = Mapping[str, tuple[int, ...]]
 """File -> numbers of its cases, counted from 0."""
 
-VOLCANO: Mapping[str, Cases] = {"undone-evictions": {"random": (84, 164, 178, 191)}}
+VOLCANO: Mapping[str, Cases] = {
+    "undone-evictions": {"random": (84, 164, 178, 191)},
+    "affinity-lists": {"plugins-predicates": (2,), "random": (0, 90, 167, 188)},
+    "rebinds": {"random": (172,)},
+    "unknown-tiers": {"actions-allocate": (33,)},
+    "doubted-promises": {"gang-derived": (64, 65, 66, 67, 72, 75, 76)},
+    "gang-reclaim-weights": {"gang-derived": (38,)},
+}
 """Name of an accident (`engine/policy/not_followed.py`) -> cases of whole cycles."""
 PLUGINS: Mapping[str, Cases] = {
     "cards-that-cannot-serve": {"deviceshare": (8, 49, 57, 58, 60, 61, 62)},
     "deviceshare-needs-predicates": {"deviceshare": (13, 63)},
     "spread-prefers-no-node": {"deviceshare": (37, 38, 39, 77)},
+    "role-failures": {"deviceshare": (9, 72, 73)},
     "undone-cards": {"deviceshare": (65, 67)},
     "cpus-by-number": {"numaaware": (37, 44, 47, 48)},
     "topology-of-one-cycle": {"task-topology": (14, 15, 18, 19, 27, 28, 35, 37, 45, 47, 51)},

@@ -50,17 +50,12 @@ class Allocate(Action):
 
     def execute(self) -> None:
         session = self.session
-        lost, doubted = (set[int](), dict[int, list[int]]()) if session.semantics.promises_are_kept else self._doubt_promises()
-        self._any_doubted = bool(doubted)
         admit_groups_without_pods(session)
         jobs: dict[str, JobHeap] = {}
         self._tasks: dict[int, list[int]] = {}
         for job in session.jobs_with_pending():
             best_effort = None if keeps_to_label(job) else False
             tasks = waiting_tasks(session, job, best_effort=best_effort) if takes_part(session, job) else []
-            tasks = [task for task in tasks if task not in lost] if lost else tasks
-            if job.row in doubted and takes_part(session, job):
-                tasks = tasks + doubted[job.row]
             if tasks:
                 self._tasks[job.row] = tasks
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
@@ -75,9 +70,9 @@ class Allocate(Action):
         self._keep_promises()
         self._take_turns(jobs)
         if self._held_back:
-            self._offer_leftover(lost)
+            self._offer_leftover()
         if session.semantics.leftover_is_offered and "enqueue" in session.policy.actions:
-            self._offer_to_unadmitted(lost)
+            self._offer_to_unadmitted()
 
     def _take_turns(self, jobs: dict[str, JobHeap]) -> None:
         session = self.session
@@ -107,7 +102,7 @@ class Allocate(Action):
             turns.put_back(best.queue)
 
     def _may_take_turns_together(self) -> bool:
-        return not self._any_doubted and may_take_turns_together(self.session)
+        return may_take_turns_together(self.session)
 
     def _bind_earlier(self, job: Job) -> None:
         """Bind what earlier turns of the cycle gave the job and did not bind, because it could only start later: it is ready now."""
@@ -155,14 +150,14 @@ class Allocate(Action):
         else:
             job.refuse(reason)
 
-    def _offer_leftover(self, lost: set[int]) -> None:
+    def _offer_leftover(self) -> None:
         """Jobs that only the share of their queue kept waiting get another turn, in the same order, held to hard limits alone: what
         no queue may have within its share would stay idle otherwise. Their queues give it back when another reclaims its share."""
         session, self._offers_leftover = self.session, False
         hopeless = session.shared(HopelessTasks)
         jobs: dict[str, JobHeap] = {}
         for _, (job, reasons) in sorted(self._held_back.items()):
-            tasks = [task for task in waiting_tasks(session, job, best_effort=False) if task not in lost]
+            tasks = waiting_tasks(session, job, best_effort=False)
             classes = {task.number: task for task in map(session.class_of, tasks)}
             if hopeless.includes(tasks) or any(session.view(task).fits_now() for task in classes.values()):
                 self._tasks[job.row] = tasks
@@ -176,7 +171,7 @@ class Allocate(Action):
         self._take_turns(jobs)
         session.beyond_shares = False
 
-    def _offer_to_unadmitted(self, lost: set[int]) -> None:
+    def _offer_to_unadmitted(self) -> None:
         """Jobs that `enqueue` refused in this cycle get a turn at what is idle now, held to hard limits and to their minimum resources
         alone. Otherwise jobs that were admitted and cannot be placed would keep it from them. A job that finds no place is not
         admitted."""
@@ -187,7 +182,7 @@ class Allocate(Action):
         for job in session.unadmitted_jobs():
             if not job.reasons or (minimum[:, job.row] > idle).any():
                 continue
-            tasks = [task for task in waiting_tasks(session, job, best_effort=False) if task not in lost]
+            tasks = waiting_tasks(session, job, best_effort=False)
             classes = {task.number: task for task in map(session.class_of, tasks)}
             if admitted(session, job) or not any(session.view(task).fits_now() for task in classes.values()):
                 continue
@@ -210,29 +205,6 @@ class Allocate(Action):
             else:
                 job.phase, job.reasons[:] = phase, reasons
                 job.fit_errors.clear()
-
-    def _doubt_promises(self) -> tuple[set[int], dict[int, list[int]]]:
-        """Tasks with a promise of this cycle are tried as if they had none (see `Semantics.promises_are_kept`): in the turn of their
-        job, or at once where the job is placed domain by domain.
-
-        Returns the tasks that lost their promise at once, which are not tried again, and job row -> the tasks to try in its turn."""
-        session = self.session
-        lost: set[int] = set()
-        doubted: dict[int, list[int]] = {}
-        for row in session.promised_to_gangs:
-            job, task = session.job_of(row), session.class_of(row)
-            if job is None or session.status[row] != TaskStatus.PIPELINED:
-                continue
-            if not (_has_domains(job) or keeps_to_label(job)):
-                doubted.setdefault(job.row, []).append(row)
-            elif not session.allocatable(job.queue, task, 1)[0]:
-                continue
-            elif session.view(task).choose(1)[0]:
-                session.statement().withdraw(row)
-                lost.add(row)
-            else:
-                job.fit_errors[row] = session.view(task).explain()
-        return lost, doubted
 
     def _turn(self, job: Job) -> bool:
         """One attempt at a job. True: it is ready and has tasks left for another turn."""

@@ -51,13 +51,11 @@ class Backfill(Action):
             )
             return
         view = session.view(task)
-        group = view.feasible()
-        if not session.semantics.rebinds_check_opening_idle:
-            group = group & view.idle
+        group = view.feasible() & view.idle
         if session.shard is not None and (group & session.shard).any():
             group = group & session.shard
         if not group.any():
-            job.fit_errors[row] = view.explain(resources=not session.semantics.rebinds_check_opening_idle)
+            job.fit_errors[row] = view.explain()
             return
         node = view.best(group)
         failure = view.scoring_failure()
@@ -75,9 +73,4 @@ class Backfill(Action):
         """Bind every allocated task of the job, including those of earlier turns."""
         session = self.session
         for task in job.tasks_in(TaskStatus.ALLOCATED):
-            node = int(session.node[task])
-            opened = session.opening_free_pods
-            if opened is not None and opened[node] <= session.bound[node]:  # no slot of then is left
-                job.fit_errors[task] = FitErrors(1, {"Insufficient pods": 1})
-                return
             session.statement().bind_allocated(job, [task])

@@ -89,8 +89,6 @@ class GangEviction(Action):
             return False
         if self._rule is not None:
             self._rule.changed(op.job for op in statement.operations if op.job is not None)
-        promised = (op for op in statement.operations if op.kind == TaskStatus.PIPELINED)
-        session.promised_to_gangs += [task for operation in promised for task in operation.tasks]
         statement.commit()
         self._failed.clear()
         self._victims.clear()
@@ -113,7 +111,7 @@ class GangEviction(Action):
             bundles = self._bundles(job, need, inside, standing)
             free = (session.nodes.idle + session.nodes.releasing)[:, inside].sum(axis=1)
             chosen: list[int] = []
-            exact = session.devices is None and not session.slack.any()
+            exact = session.devices is None
             room = GangRoom(session, pending, inside) if exact and bundles else None
             for bundle in bundles:
                 chosen += bundle.tasks

@@ -185,8 +185,6 @@ def admitted(session: Session, job: Job) -> bool:
     if job.phase in NOT_ADMITTED:
         if "enqueue" in session.policy.actions:
             return False
-        if not session.semantics.every_action_admits and session.action != "allocate":
-            return False
         job.phase = "Inqueue"
     return True
 

@@ -56,10 +56,6 @@ class PlacementAttempt:
             session.domains.start_anchor(part)
             self._within = None if domain == session.domains.tree.top else session.domains.tree.mask(domain)
         self._refusals = RoleRefusals(session, tasks, lasting=refusals_last and self._missing() > 1)
-        self._promised = frozenset[int]()
-        """Tasks that have a promise of this cycle and are tried once more."""
-        if session.promised_to_gangs:
-            self._promised = frozenset(row for row in tasks if session.status[row] == TaskStatus.PIPELINED)
         self._is_lost = False
         """The job cannot start any more in this attempt."""
 
@@ -74,9 +70,6 @@ class PlacementAttempt:
         """Place the next tasks that can be placed in one step, or say why the next one gets no node. Returns whether any is placed."""
         session, job = self._session, self._job
         task = session.class_of(self._tasks[-1])
-        if self._role_failed():
-            self._skip_role()
-            return False
         role = session.task(self._tasks[-1]).role
         room, reason = session.allocatable(job.queue, task, self._wanted(task, role))
         if reason is not None:
@@ -111,8 +104,6 @@ class PlacementAttempt:
     def _place(self, task: TaskClass, nodes: list[int], *, pipelined: bool) -> bool:
         """Put the next tasks on these nodes. A plugin may refuse some of them there: then none is placed, and the others wait."""
         session, job = self._session, self._job
-        if self._loses_promise(nodes[0]):
-            return False
         chosen = self._take(len(nodes))
         groups: tuple[str, ...] = ()
         if session.devices is not None and shares_devices(task):
@@ -138,23 +129,9 @@ class PlacementAttempt:
         view = session.view(task)
         if not view.feasible()[row] or not view.future[row]:
             return False
-        if self._loses_promise(row):
-            return True
         place = self._statement.allocate if view.idle[row] else self._statement.pipeline
         place(self._job, self._take(1), [row], task)
         return True
-
-    def _loses_promise(self, node: int) -> bool:
-        """The next task is about to get this node. If it has a promise of this cycle, the promise is forgotten. True: it was for
-        this node, and the task waits."""
-        row = self._tasks[-1]
-        if row not in self._promised or self._session.status[row] != TaskStatus.PIPELINED:
-            return False
-        here = self._session.node[row] == node
-        self._statement.forget_promise(row, keeps_room=not here)
-        if here:
-            self._take(1)
-        return bool(here)
 
     def _take(self, count: int) -> list[int]:
         """Remove the next tasks: the list ends with the first."""
@@ -167,8 +144,6 @@ class PlacementAttempt:
     def _wanted(self, task: TaskClass, role: str) -> int:
         """How many of the next tasks to place in one step."""
         wanted = self._missing()
-        if self._tasks[-1] in self._promised:
-            return 1
         if wanted > 1 and (self._refusals.bind(role) or self._session.view(task).one_by_one(self._within)):
             wanted = 1
         return self._run_length(task, wanted, alike=self._refusals.alike)
@@ -185,8 +160,6 @@ class PlacementAttempt:
         for row in reversed(tasks):
             spec = session.task(row)
             if count == most or spec.role != role or spec.nominated_node or not (alike or session.class_of(row) is task):
-                break
-            if row in self._promised:
                 break
             count += 1
         return count
@@ -220,21 +193,6 @@ class PlacementAttempt:
         if nowhere is not None:
             self._refused_by_queue(self._job, nowhere)
         self._take(self._run_length(task, len(self._tasks)))
-
-    def _role_failed(self) -> bool:
-        """Whether a task of the same role found no node before (`role_failure_is_remembered`)."""
-        session, job = self._session, self._job
-        if not session.semantics.role_failure_is_remembered or not job.fit_errors:
-            return False
-        role = session.task(self._tasks[-1]).role
-        failed = job.fit_errors.keys() if self._part is None else job.fit_errors.keys() & set(self._part.tasks)
-        return bool(role) and any(session.task(row).role == role for row in failed)
-
-    def _skip_role(self) -> None:
-        (skipped,) = self._take(1)
-        spec = self._session.task(skipped)
-        text = f"Task {spec.name} with role spec {spec.role} has already predicated failed, skip"
-        self._job.fit_errors.setdefault(skipped, FitErrors(0, message=text))
 
 
 def can_still_start(job: Job, part: SubJob | None = None) -> bool:

@@ -54,8 +54,6 @@ class Settings(Struct, frozen=True):
     """Make a group in memory for pods that have none. False: only where a disruption budget has their controller."""
     imply_queues: bool = True
     """The queue `default` exists even without an object (`root` exists wherever there are Volcano Queues)."""
-    absent_priority: int = 0
-    """The priority of a task whose pod has none."""
     node_pool_key: str = ""
     """The label that divides nodes, groups and queues among schedulers; empty: they are not divided."""
     node_pool: str = ""

@@ -50,8 +50,7 @@ def _may_be_kept(session: Session) -> bool:
         and session.devices is None
         and session.shard is None
         and not session.claimable_dims
-        and not session.semantics.overcommitted_nodes_are_out  # this and the next are applied to the pods when a session opens
-        and session.semantics.unserved_requests_count
+        and not session.semantics.overcommitted_nodes_are_out  # applied to the pods when a session opens
     )
 
 

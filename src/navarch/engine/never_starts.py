@@ -85,11 +85,11 @@ class EmptyPlaces:
         open_to = np.flatnonzero(self.open_to(task))
         if not len(open_to) and _waits_for_objects(session.task(task).shape):
             return len(session.status)
-        dims = np.flatnonzero(kind.request - session.slack > 0)
+        dims = np.flatnonzero(kind.request > 0)
         if not len(dims):
             return len(session.status) if len(open_to) else 0
         size = session.snapshot.nodes.allocatable[np.ix_(dims, open_to)]
-        each = size // (kind.request - session.slack)[dims, None]
+        each = size // kind.request[dims, None]
         if (claimed := session.left_to_claims(dims)) is not None:
             each = np.where(claimed[:, open_to], len(session.status), each)
         each = each.min(axis=0)
@@ -103,7 +103,7 @@ def _waits_for_objects(shape: Shape) -> bool:
 
 def _why(session: Session, job: Job, pending: Sequence[int], needed: int, room: int, tightest: int, open_to: BoolArray) -> str:
     """`tightest`: a task of the class with the fewest places, `open_to`: the nodes for it."""
-    shape, request = session.task(tightest).shape, session.class_of(tightest).request - session.slack
+    shape, request = session.task(tightest).shape, session.class_of(tightest).request
     allocatable = session.snapshot.nodes.allocatable
     offered = _offered(session, allocatable)
     names, claimable = session.snapshot.resource_names, session.claimable_dims

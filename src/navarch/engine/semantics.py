@@ -34,37 +34,19 @@ class Semantics:
         False, "inside a tier, when two victim lists share nothing, the next plugin's list starts afresh"
     )
     refusing_tier_is_final: bool = switch(True, "after a tier that offers no victim the next tier is asked as if it were the first")
-    starving_first_tier_decides: bool = switch(
-        False, "the first tier with a job-starving plugin decides alone whether a job is starving"
-    )
-    silence_is_starving: bool = switch(
-        True, "when no plugin answers job starving, no job is starving and preempt and reclaim do nothing"
-    )
     starving_is_pending: bool = switch(
         False, "every job with a pending task may preempt and reclaim; plugins are not asked whether it is starving"
     )
 
     # Queues and groups.
-    empty_queue_state_is_open: bool = switch(True, "a queue without a state is not Open and admits nothing")
     longest_wait_orders_queues: bool = switch(
         True, "queues that no plugin tells apart are served by creation time and name, not by how long their first jobs have waited"
     )
     implied_queues: bool = switch(True, "the queue `default` exists only if the input has it")
-    absent_priority_is_one: bool = switch(False, "a task whose pod has no priority is ordered as if it had priority 1")
-    bad_queue_disables_capacity: bool = switch(
-        False, "one invalid queue makes the hierarchical capacity plugin refuse every admission, placement and reclaim"
-    )
-    ancestor_shares_are_live: bool = switch(True, "in a tree of queues, ancestors keep the share that they had when the cycle opened")
-    every_action_admits: bool = switch(
-        True, "in a policy without enqueue, allocate admits waiting groups; the actions before it pass over them"
-    )
     reclaim_minds_every_resource: bool = switch(
         True,
         "under capacity, a queue below its deserved amount in one resource may reclaim everything that a task requests, "
         "from queues above theirs in any resource",
-    )
-    unnamed_root_capability_is_unlimited: bool = switch(
-        True, "a root queue with a capability refuses every resource that it does not name"
     )
 
     leftover_is_offered: bool = switch(
@@ -73,56 +55,29 @@ class Semantics:
     impossible_demand_counts: bool = switch(
         False, "pods that no node could hold even if it were empty count towards what their queue deserves"
     )
-    weights_bind_gang_reclaim: bool = switch(
-        True, "gangreclaim may take a queue below what proportion gives it: only the capacity plugin is asked there"
-    )
 
     evictions_mind_domains: bool = switch(
         True, "preempt passes over every job with a network topology; reclaim promises such a job nodes wherever it finds room"
     )
-    every_part_ties_its_job: bool = switch(
-        True, "sub-groups without a network topology of their own do not tie their job to the HyperNode where they run"
-    )
-    unknown_tier_is_nowhere: bool = switch(True, "a hard network topology that names a tier which no HyperNode has is not enforced")
 
     nodes_are_pooled: bool = switch(
         False, "nodes and groups with a node-pool label belong to the scheduler of that pool, and are left out here"
     )
 
     # Figures and views of a node.
-    affinity_lists_fixed_at_open: bool = switch(False, "which nodes hold pods with pod affinity is fixed when the cycle opens")
-    pods_counted_once_an_attempt: bool = switch(
-        False, "evictions in the course of an attempt do not change its answers about pod affinity and topology spread"
-    )
-    rebinds_check_opening_idle: bool = switch(
-        False, "a bind outside a statement is checked again against what was idle when the cycle opened"
-    )
-    zero_requests_must_fit: bool = switch(
-        False, "a node whose cpu or memory is over-committed refuses even a task that requests none of it"
-    )
     lost_tasks_come_first: bool = switch(
         False, "a job that lost tasks to a search finds no room in later searches of the cycle: it tries the lost tasks first"
-    )
-    unserved_requests_count: bool = switch(
-        True, "what pods request of a resource that their node does not have, or has no more, is not counted there"
-    )
-    every_resource_must_fit: bool = switch(
-        False, "a node that lacks any resource for what it holds or has promised refuses even a task that requests none of it"
     )
     releasing_is_apart: bool = switch(
         False,
         "a task fits what is idle on a node or what is being released there, never the two together, and nodes of both kinds "
         "compete by score",
     )
-    classes_serve_resources: bool = switch(
-        True, "a node serves an extended resource only if it reports it, also where devices of a DeviceClass stand behind the resource"
-    )
     overcommitted_nodes_are_out: bool = switch(False, "a node whose pods request more than it has is left out of the cycle")
     numbers_in_names_order_tasks: bool = switch(
         True, "tasks that plugins order equally are ordered by age; the number at the end of their names does not count"
     )
     node_order: str = switch("name", "nodes are tried in the order of the input instead of by name")
-    tolerance: float = switch(0.0, "amounts that differ by less than a tolerance count as equal")
 
     empty_gang_is_complete: bool = switch(False, "a job whose minimum is 0 counts as completed before any of its pods has run")
 
@@ -131,9 +86,6 @@ class Semantics:
     placed_gang_is_running: bool = switch(
         False,
         "a group is Running as soon as enough of its pods are given a node, and Pending otherwise; it is never Inqueue or Completed",
-    )
-    role_failure_is_remembered: bool = switch(
-        False, "once a task of a role fits on no node, tasks of the same role are skipped for the rest of the cycle"
     )
     refusals_bind_the_role: bool = switch(
         False, "in one attempt at a job, a node that refused a task is not tried again for other tasks of the same role"
@@ -144,11 +96,6 @@ class Semantics:
     )
     gang_eviction_asks_filters: bool = switch(
         True, "gang eviction promises nodes whose filters refuse the task, if some eviction might have undone that"
-    )
-    promises_are_kept: bool = switch(
-        True,
-        "allocate tries tasks that gang eviction has promised a node once more: one that is given that node again loses it, one that "
-        "is given another node leaves it taken, one that is given none has that as its reason",
     )
     stale_promise_blocks: bool = switch(
         False, "a pod that was promised a node evicts no pod while that node lacks only resources, or is gone"

@@ -6,9 +6,7 @@ the plugins' answers; `placement` chooses nodes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -40,7 +38,7 @@ from navarch.engine.steps import Steps
 from navarch.engine.topology.job_domains import JobDomains
 from navarch.engine.victims.protected import ProtectedPods
 from navarch.model.node_facts import usable_nodes
-from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
+from navarch.model.resources import PODS, BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Requests, TaskSpec
 from navarch.model.status import TaskStatus
@@ -97,12 +95,8 @@ class Session(PluginRunner):
         """How many nodes it took."""
         self.claimable_dims: frozenset[int] = frozenset()
         """Resources that devices serve on nodes that do not report them, where a plugin sees to that: not compared there."""
-        self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
-        """(R,): by how much a request may exceed the free resources of a node and still fit; zeros in strict mode."""
-        if not self.semantics.unserved_requests_count:
-            self.nodes.leave_out_unserved()
         if self.semantics.overcommitted_nodes_are_out:
-            over = self.nodes.used - self.slack[:, None] > self.nodes.allocatable
+            over = self.nodes.used > self.nodes.allocatable
             over[PODS] = False
             self.nodes.take_out(np.flatnonzero(over.any(axis=0)))
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
@@ -149,12 +143,6 @@ class Session(PluginRunner):
         self.status = snapshot.tasks.status
         self.node = snapshot.tasks.node
         self.shape = snapshot.tasks.shape
-        self.bound: IntArray = np.zeros(len(snapshot.nodes), dtype=np.int64)
-        """Pods handed to binding on each node in this cycle."""
-        self.opening_free_pods: IntArray | None = None
-        """Pod slots of each node that were free when the cycle opened, where rebinds are checked against them."""
-        if self.semantics.rebinds_check_opening_idle:
-            self.opening_free_pods = self.nodes.allocatable[PODS] - self.nodes.used[PODS]
         self.queues_are_open = False
         """True while a dry run asks queues that are closed as if they were open (see `dry_run_minds_queue`)."""
         self.left_places: dict[int, dict[int, tuple[str, ...]]] = {}
@@ -190,8 +178,6 @@ class Session(PluginRunner):
         self.beyond_shares = False
         """True while allocate offers what the shares leave over: plugins enforce limits of queues, not their deserved shares."""
         self.promised_by_eviction: set[int] = set()
-        self.promised_to_gangs: list[int] = []
-        """Tasks that an action which evicts for whole gangs has promised a node."""
 
     def dissolve(self) -> None:
         """Drop all references. Session and plugins refer to each other and to the snapshot. Without this call they would stay
@@ -420,16 +406,6 @@ class Session(PluginRunner):
             return None, False
         own, self.shard_problems = shard_nodes(self.snapshot, self.policy)
         return np.array([name in own for name in self.nodes.names], dtype=bool), mode == "hard"
-
-
-@lru_cache(maxsize=64)
-def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
-    """Differences below the tolerance count as equal: in MiB for bytes, in thousandths otherwise. Pods are exact."""
-    units = [max(math.ceil(tolerance * (1 << 20 if in_bytes(name) else 1)) - 1, 0) if tolerance >= 1 else 0 for name in names]
-    units[PODS] = 0
-    found: IntArray = np.array(units, dtype=np.int64)
-    found.flags.writeable = False
-    return found
 
 
 def _set_rows(marks: BoolArray) -> list[int]:

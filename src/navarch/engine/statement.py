@@ -200,20 +200,6 @@ class Statement:
             Operation(PIPELINED, PENDING, job, [task], [row], session.class_of(task), np.array([row], dtype=np.intp), _ONE), -1
         )
 
-    def forget_promise(self, task: int, *, keeps_room: bool) -> None:
-        """The task of a promise made earlier in the cycle is pending again. Its queue, and the pods' view of the node, go on counting
-        it for the rest of the cycle; with `keeps_room` what the node holds does too. Not undone by `discard`."""
-        session = self.session
-        job, kind, row = session.job_of(task), session.class_of(task), int(session.node[task])
-        assert job is not None and session.status[task] == PIPELINED
-        session.may_be_kept = False
-        if not keeps_room:
-            session.nodes.place(np.array([row], dtype=np.intp), _ONE, kind.request, kind.footprint, -1, pipelined=True)
-            session.nodes.imagine(row, kind.request, kind.footprint, 1)
-        session.status[task], session.node[task] = PENDING, -1
-        job.shift(PIPELINED, PENDING, 1, kind.charge, kind.best_effort)
-        session.residents_changed([task], [row], joined=False)
-
     def nominate(self, task: int, node: int, *, again: bool = False) -> None:
         """Promise the node to a pending task without reserving anything there. The record of the cycle tells it. `again`: the task
         keeps a promise of an earlier cycle."""

@@ -169,7 +169,7 @@ class PodReader:
             job=job,
             node=node,
             status=task_status,
-            priority=_task_priority(pod, self.settings.absent_priority if priority is None else priority),
+            priority=_task_priority(pod, priority or 0),
             pod_priority=priority or 0,
             has_priority=priority is not None,
             created=seconds(meta.creation_timestamp),

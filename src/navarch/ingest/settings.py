@@ -33,7 +33,6 @@ def settings_for(
         default_queue=str(policy.param("defaultQueue")),
         shadow_groups=not policy.param("groupRequired"),
         imply_queues=semantics.implied_queues,
-        absent_priority=1 if semantics.absent_priority_is_one else 0,
         composite_groups="schedule" in policy.actions,
         queue_label=str(policy.param("queueLabelKey")),
     )

@@ -69,7 +69,7 @@ class Proportion(Plugin):
                 request[active].astype(np.float64),
                 np.array(guarantee, dtype=np.float64),
             )
-        return out if self.session.semantics.tolerance else _without_noise(out)
+        return _without_noise(out)
 
     def share(self, number: int) -> float:
         found = self._share[number]
@@ -136,7 +136,7 @@ class Proportion(Plugin):
         """A queue above its share gives up what its jobs can spare, task by task, and a gang whole; never once it is at or
         below its share in what the victim holds."""
         session = self.session
-        if not reclaim or not session.semantics.weights_bind_gang_reclaim:
+        if not reclaim:
             return None
         held: dict[int, tuple[list[int], list[float]]] = {}
         """Queue -> what it holds and what it deserves, as plain numbers: a few are read for each of very many candidates."""

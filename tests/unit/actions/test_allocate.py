@@ -178,17 +178,6 @@ def test_pods_that_ask_for_nothing_are_left_to_backfill() -> None:
     assert sorted(binds(decided(cluster, Gang, actions=("allocate", "backfill")))) == ["j-0", "j-1"]
 
 
-def test_a_role_that_failed_is_not_tried_again_where_that_is_remembered() -> None:
-    cluster = with_nodes(("a", {"cpu": 2}))
-    cluster.put_job(JobSpec("ns/j", "default", min_member=1, phase="Inqueue"))
-    for number, cpu in enumerate((9, 1, 1)):
-        cluster.put_task(task(f"t{number}", shape(cpu=cpu), "ns/j", role="worker", name=f"j-worker-{number}"))
-    assert sorted(binds(decided(cluster, Gang))) == ["t1", "t2"]
-    record = decided(cluster, Gang, semantics=Semantics(role_failure_is_remembered=True))
-    assert not record.binds
-    assert any("has already predicated failed" in reason for reason in waits(record, "j"))
-
-
 def test_priority_goes_first_and_a_calm_cluster_stays_calm() -> None:
     cluster = with_nodes(("a", {"cpu": 2}))
     add_job(cluster, "low", [shape(cpu=1)] * 2, priority=1, created=0.0)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.worlds.small_cluster import add_job, binds, decided, open_session, promises, row_in, shape, task, waits, with_nodes
+from tests.worlds.small_cluster import add_job, binds, decided, open_session, row_in, shape, task, waits, with_nodes
 
 from navarch.actions.backfill import Backfill
-from navarch.engine.semantics import Semantics
 from navarch.model.spec import JobSpec
 from navarch.model.status import TaskStatus
 from navarch.plugins.gang import Gang
@@ -55,12 +54,3 @@ def test_a_promise_to_an_empty_pod_is_taken_back_for_a_real_place() -> None:
     Backfill(session).execute()
     assert session.status[row] == TaskStatus.BINDING
     assert not session.nodes.pipelined.any()
-
-
-def test_a_slot_that_was_bound_in_this_cycle_is_taken_where_rebinds_are_checked() -> None:
-    cluster = with_nodes(("n", {"cpu": 4, "pods": 2}))
-    add_job(cluster, "j", [shape(cpu=1)], created=0.0)
-    add_job(cluster, "empty", [shape()] * 2, minimum=1, created=1.0)
-    record = decided(cluster, Gang, actions=BOTH, semantics=Semantics(rebinds_check_opening_idle=True))
-    assert len(binds(record)) == 2
-    assert promises(record) == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.worlds.small_cluster import add_job, binds, decided, job_in, open_session, row_in, shape, with_nodes
+from tests.worlds.small_cluster import add_job, job_in, open_session, row_in, shape, with_nodes
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope, TaskClass
@@ -14,7 +14,6 @@ from navarch.engine.semantics import Semantics
 from navarch.engine.session import Session
 from navarch.model.cluster import Cluster
 from navarch.model.resources import CPU, BoolArray, FloatArray
-from navarch.plugins.gang import Gang
 
 
 class Emptiest(NodeScorer):
@@ -199,22 +198,6 @@ def test_negative_room_is_no_room() -> None:
     session = open_session(cluster)
     assert view_of(session, "wait-0").slots(5).tolist() == [0]
     assert view_of(session, "wait-0").choose(1) == ([], False)
-
-
-def test_a_task_that_asks_for_no_cpu_minds_overcommitted_cpu_only_where_the_policy_says_so() -> None:
-    cluster = with_nodes(("a", {"cpu": 1, "memory": "4Gi"}))
-    add_job(cluster, "fat", [shape(cpu=4)], node="a")
-    add_job(cluster, "wait", [shape(memory="1Gi")])
-    assert binds(decided(cluster, Gang)) == {"wait-0": "a"}
-    assert binds(decided(cluster, Gang, semantics=Semantics(zero_requests_must_fit=True))) == {}
-
-
-def test_a_task_minds_any_overcommitted_resource_where_the_policy_says_so() -> None:
-    cluster = with_nodes(("a", {"cpu": 8, "memory": "4Gi", "nvidia.com/gpu": 1}))
-    add_job(cluster, "fat", [shape(**{"nvidia.com/gpu": 2})], node="a")
-    add_job(cluster, "wait", [shape(cpu=1)])
-    assert binds(decided(cluster, Gang, semantics=Semantics(zero_requests_must_fit=True))) == {"wait-0": "a"}
-    assert binds(decided(cluster, Gang, semantics=Semantics(every_resource_must_fit=True))) == {}
 
 
 def test_no_nodes_at_all() -> None:

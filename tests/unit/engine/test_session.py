@@ -195,16 +195,6 @@ def test_the_sharding_mode_says_which_nodes_are_ours() -> None:
     assert shard("hard", None) == ([False, False], True)
 
 
-def test_less_than_the_tolerance_counts_as_equal_but_pods_are_counted() -> None:
-    cluster = with_nodes(("a", {"cpu": "995m", "memory": "1020Mi", "pods": 1}))
-    add_job(cluster, "near", [shape(cpu=1, memory="1Gi")])
-    assert binds(decided(cluster, Gang)) == {}
-    near = decided(cluster, Gang, semantics=Semantics(tolerance=10.0))
-    assert binds(near) == {"near-0": "a"}
-    add_job(cluster, "more", [shape(cpu="1m")])
-    assert len(binds(decided(cluster, Gang, semantics=Semantics(tolerance=10.0)))) == 1
-
-
 def test_a_node_that_is_overcommitted_takes_no_part_where_the_policy_says_so() -> None:
     cluster = with_nodes(("a", {"cpu": 1, "memory": "4Gi"}), ("b", {"cpu": 1, "memory": "4Gi"}))
     add_job(cluster, "run", [shape(cpu=3)], node="a")

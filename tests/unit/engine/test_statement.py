@@ -85,7 +85,6 @@ def test_the_end_of_a_run_is_taken_back_without_a_trace() -> None:
     statement.commit()
     assert [(bind.uid, bind.node) for bind in session.record.binds] == [("wait-0", "a")]
     assert wait.counts[TaskStatus.BINDING] == 1
-    assert session.bound.tolist() == [1, 0]
 
 
 class RunListener(Listener):
@@ -134,7 +133,6 @@ def test_nothing_is_decided_before_the_commit() -> None:
     assert eviction.message == "a sentence"
     assert session.status[tasks[0]] == TaskStatus.BINDING
     assert job.counts[TaskStatus.BINDING] == 1
-    assert session.bound.tolist() == [0, 1]
 
 
 def test_a_spent_statement_commits_nothing_twice() -> None:

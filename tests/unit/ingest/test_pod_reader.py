@@ -208,7 +208,6 @@ def test_volcanos_annotations_of_pods() -> None:
     annotated = pod("a").label("volcano.sh/preemptable", "false").preemptable(True)
     assert read(annotated).preemptable, "the annotation goes before the label"
     assert read(annotated).shape.hints == (("volcano.sh/revocable-zone", "*"),)
-    assert read(pod("a"), absent_priority=1).priority == 1
 
 
 def test_a_resize_counts_on_a_node_and_not_before() -> None:

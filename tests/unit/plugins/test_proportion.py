@@ -137,12 +137,9 @@ def test_a_closed_queue_takes_on_nothing() -> None:
         assert isinstance(answer, Reason) and answer.code == "QueueClosed"
 
 
-def test_a_queue_without_a_state_is_open_unless_the_policy_says_otherwise() -> None:
-    world = two_queues(state="").pods("a", cpu=1).pods("b", cpu=1)
-    for compat, code in (("strict", None), ("volcano", "QueueClosed")):
-        session = world.session(Proportion, compat=compat)
-        answer = plugin(session).job_enqueueable(job_of(session, "b"))
-        assert answer == Vote.PERMIT if code is None else isinstance(answer, Reason) and answer.code == code
+def test_a_queue_without_a_state_is_open() -> None:
+    session = two_queues(state="").pods("a", cpu=1).pods("b", cpu=1).session(Proportion)
+    assert plugin(session).job_enqueueable(job_of(session, "b")) == Vote.PERMIT
 
 
 def test_admission_counts_what_is_held_and_promised_but_not_what_is_elastic() -> None:

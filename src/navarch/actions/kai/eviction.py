@@ -200,7 +200,7 @@ class Consolidation(EvictingAction):
         if not session.semantics.devices_are_counted:
             free = np.maximum(free, 0)
         kinds = [session.class_of(task) for task in chunk]
-        asked = np.sum([np.maximum(kind.request - session.slack, 0) for kind in kinds], axis=0)
+        asked = np.sum([kind.request for kind in kinds], axis=0)
         asked[[*devices.dims, *(dim for dim, _ in devices.slices), *session.claimable_dims]] = 0
         leaves_traces = devices.any_shared and session.semantics.devices_are_counted  # then a trial that fails changes figures
         if not leaves_traces and (asked > np.maximum(session.nodes.future_idle, 0).sum(axis=1)).any():

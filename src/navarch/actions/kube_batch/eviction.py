@@ -58,7 +58,7 @@ class CoveringEviction(Action):
             return False
         dims = session.view(task).dims
         dims = dims[dims != PODS]
-        need = (task.request - session.slack)[dims]
+        need = task.request[dims]
         for node in nodes:
             there = [t for t in session.residents.on(node) if session.status[t] == RUNNING]
             candidates = [t for t in there if (other := session.job_of(t)) is not None and is_candidate(other)]

@@ -24,7 +24,7 @@ from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.placement.static_cache import static_mask, static_raw
 from navarch.engine.reasons import Reason
 from navarch.engine.steps import NODES_A_STEP
-from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
+from navarch.model.resources import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
@@ -74,14 +74,8 @@ class ClassView:
         """Static filters aside, feasibility depends on nothing but the columns of `Figures`."""
         asked = task.request * 0 if session.resources_by_filters else task.request
         self.dims: Rows = np.flatnonzero(asked)
-        if not session.resources_by_filters:
-            if session.semantics.zero_requests_must_fit:
-                self.dims = np.union1d(self.dims, (CPU, MEMORY))
-            elif session.semantics.every_resource_must_fit:
-                shared = self.devices.dims if self.devices is not None else []
-                self.dims = np.setdiff1d(np.arange(len(asked)), shared)
         self._picked: Rows | slice = _as_slice(self.dims)
-        self.need: IntArray = (task.request - session.slack)[self.dims, None]
+        self.need: IntArray = task.request[self.dims, None]
         self._claimable: BoolArray | None = None
         """Which of the resources devices may serve; None: none of them."""
         if session.claimable_dims:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.engine.figures import Figures, Rows
-from navarch.model.resources import BoolArray, IntArray
+from navarch.model.resources import IntArray
 from navarch.model.snapshot import NodeColumns
 
 _FEW = 3
@@ -45,8 +45,6 @@ class NodeState(Figures):
         nodes.written, nodes.read = self.changed if is_first else None, 0
         self.nothing_leaves = is_first and nodes.nothing_leaves
         self._extents: dict[int, tuple[int, int]] = {}
-        self._unserved: BoolArray | None = None
-        """(R, rows): the resources that a node does not have, where pods on nodes request some of them and that is not counted."""
 
     def next_cycle(self) -> None:
         """The snapshot has brought the rows that the log names to the figures of now."""
@@ -71,16 +69,16 @@ class NodeState(Figures):
             taken = self._pipelined if pipelined else self._used
             for row, count in zip(rows.tolist(), counts.tolist()):
                 added = request * (sign * count)
-                taken[:, row] += self._served(added, row)
+                taken[:, row] += added
                 self._requested[:, row] += added
                 self._scoring[:, row] += footprint * (sign * count)
             self.changed.append(rows)
             return
         amount = request[:, None] * (sign * counts)
         if pipelined:
-            self._pipelined[:, rows] += self._served(amount, rows)
+            self._pipelined[:, rows] += amount
         else:
-            self._used[:, rows] += self._served(amount, rows)
+            self._used[:, rows] += amount
         self._requested[:, rows] += amount
         self._scoring[:, rows] += footprint[:, None] * (sign * counts)
         self.changed.append(rows)
@@ -92,7 +90,7 @@ class NodeState(Figures):
         starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
         rows = ordered[starts]
         amounts = sign * np.add.reduceat(requests[order], starts, axis=0).T
-        self._used[:, rows] += self._served(amounts, rows)
+        self._used[:, rows] += amounts
         self._requested[:, rows] += amounts
         self._scoring[:, rows] += sign * np.add.reduceat(footprints[order], starts, axis=0).T
         self.changed.append(rows)
@@ -107,7 +105,7 @@ class NodeState(Figures):
     def release(self, row: int, request: IntArray, footprint: IntArray, sign: int, *, view: bool = True) -> None:
         """A task starts to leave its node (sign 1), or that is undone (-1). `view`: the pods' view changes too."""
         self.nothing_leaves = False
-        self._releasing[:, row] += self._served(sign * request, row)
+        self._releasing[:, row] += sign * request
         if view:
             self._requested[:, row] -= sign * request
             self._scoring[:, row] -= sign * footprint
@@ -123,18 +121,7 @@ class NodeState(Figures):
     def stop_releasing(self, row: int, request: IntArray) -> None:
         """What a task that is leaving holds is not counted on."""
         self.columns.written = None
-        self._releasing[:, row] -= self._served(request, row)
-
-    def leave_out_unserved(self) -> None:
-        """Do not count what pods request of a resource that their node does not have: it was lost, or devices serve it."""
-        unserved: BoolArray = self._allocatable == 0
-        if (unserved & (self._used > 0)).any():
-            self.columns.written = None
-            self._used[unserved] = self._releasing[unserved] = self._pipelined[unserved] = 0
-            self._unserved = unserved
-
-    def _served(self, amount: IntArray, rows: int | Rows) -> IntArray:
-        return amount if self._unserved is None else np.where(self._unserved[:, rows], 0, amount)
+        self._releasing[:, row] -= request
 
     def count_devices(self, dim: int, row: int, *, used: int = 0, releasing: int = 0, pipelined: int = 0) -> None:
         """Whole devices of a node that pods share now, or that become whole again."""

@@ -71,7 +71,6 @@ class PlacedEach:
             counts[BINDING] += 1
             if job.last_undone:
                 job.last_undone.pop(task, None)
-        np.add.at(session.bound, self._where, 1)
         session.status[self._tasks] = BINDING
 
     def _move(self, start: int, sign: int) -> None:

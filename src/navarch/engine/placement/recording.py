@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from navarch.engine.job import Job
 from navarch.engine.record import Bind, Eviction, Nomination
 from navarch.model.status import TaskStatus
@@ -74,10 +72,8 @@ def record_binds(session: Session, job: Job, tasks: Sequence[int]) -> None:
         for task in tasks:
             job.last_undone.pop(task, None)
     if len(rows) == 1:
-        session.bound[rows[0]] += 1
         session.status[tasks[0]] = BINDING
     else:
-        np.add.at(session.bound, rows, 1)
         session.status[list(tasks)] = BINDING
     job.counts[ALLOCATED] -= len(tasks)
     job.counts[BINDING] += len(tasks)

@@ -42,17 +42,8 @@ def votes(tiers: Tiers[P], ask: Callable[[P], Vote | Reason]) -> Reason | bool:
     return True
 
 
-def starving(tiers: Tiers[P], ask: Callable[[P], bool], semantics: Semantics) -> bool:
-    asked = False
-    for tier in tiers:
-        if not tier:
-            continue
-        asked = True
-        if not all(ask(plugin) for plugin in tier):
-            return False
-        if semantics.starving_first_tier_decides:
-            return True
-    return asked or semantics.silence_is_starving
+def starving(tiers: Tiers[P], ask: Callable[[P], bool]) -> bool:
+    return all(ask(plugin) for tier in tiers for plugin in tier)
 
 
 def victims(tiers: Tiers[P], ask: Callable[[P], list[int] | None], candidates: Sequence[int], semantics: Semantics) -> list[int]:

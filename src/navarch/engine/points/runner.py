@@ -259,7 +259,7 @@ class PluginRunner:
     def job_starving(self, job: Job) -> bool:
         if self.semantics.starving_is_pending:
             return job.counts[TaskStatus.PENDING] > 0
-        return combine.starving(self.in_tiers(JobStarving), lambda p: p.job_starving(job), self.semantics)
+        return combine.starving(self.in_tiers(JobStarving), lambda p: p.job_starving(job))
 
     def turn_refusal(self, job: Job) -> Reason | None:
         for plugin in self.implementing(JobTurn):

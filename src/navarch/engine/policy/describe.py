@@ -59,8 +59,6 @@ def combined(point: str, semantics: Semantics) -> str:
     if point == "job_starving":
         if semantics.starving_is_pending:
             return "not asked: every job with a pending task may evict"
-        if semantics.starving_first_tier_decides:
-            return "all of the first tier that answers must agree; later tiers are not asked"
     return BY_NAME[point].combined
 
 

@@ -105,6 +105,73 @@ NOT_FOLLOWED: Mapping[str, tuple[Accident, ...]] = {
             "a time window that ends on the next day is closed again at midnight, and a job below its minimum may lose a pod "
             "when it closes",
         ),
+        Accident(
+            "affinity-lists",
+            "predicates nodeorder",
+            "which nodes hold pods with pod affinity is fixed when the cycle opens, and an attempt does not see its own "
+            "evictions in its answers about other pods",
+        ),
+        Accident("rebinds", "backfill", "a bind outside a statement is checked again against what was idle when the cycle opened"),
+        Accident(
+            "unknown-tiers",
+            "network-topology-aware",
+            "a hard network topology that names a tier which no HyperNode has is not enforced, and sub-groups without one of "
+            "their own do not tie their job to its HyperNode",
+        ),
+        Accident(
+            "doubted-promises",
+            "gangpreempt gangreclaim",
+            "allocate tries tasks that gang eviction has promised a node once more, and some lose the promise or leave what "
+            "they held taken",
+        ),
+        Accident("gang-reclaim-weights", "gangreclaim", "gang reclaim may take a queue below its weight's share"),
+        Accident(
+            "role-failures",
+            "allocate",
+            "once a task of a role fits on no node, tasks of the same role are skipped for the rest of the cycle",
+        ),
+        Accident(
+            "overcommitted-nodes",
+            "",
+            "a node whose cpu or memory is over-committed refuses even a task that requests none of it",
+        ),
+        Accident("absent-priority", "", "a task whose pod has no priority is ordered as if it had priority 1"),
+        Accident(
+            "one-bad-queue",
+            "capacity",
+            "one invalid queue makes the hierarchical capacity plugin refuse everything, ancestors keep the share that they "
+            "had when the cycle opened, and a root queue with a capability refuses what it does not name",
+        ),
+        Accident("queues-without-a-state", "", "a queue without a state is not open"),
+        Accident(
+            "admission-by-allocate",
+            "preempt reclaim gangpreempt gangreclaim",
+            "in a policy without enqueue, allocate admits waiting groups, so preempt and reclaim pass over them if they come "
+            "before it",
+        ),
+        Accident(
+            "starving-tiers",
+            "preempt reclaim gangpreempt gangreclaim",
+            "the first tier with a job-starving plugin decides alone whether a job is starving, and where no plugin answers no job is",
+        ),
+        Accident("extended-resources", "predicates", "an extended resource is served only by nodes that report it"),
+    ),
+    "kube-batch": (
+        Accident(
+            "overcommitted-nodes",
+            "",
+            "a node whose cpu or memory is over-committed refuses even a task that requests none of it",
+        ),
+        Accident("absent-priority", "", "a task whose pod has no priority is ordered as if it had priority 1"),
+        Accident("tolerance", "", "amounts that differ by less than a tolerance count as equal"),
+    ),
+    "kai": (
+        Accident(
+            "lost-resources",
+            "",
+            "a node that lacks any resource for what it holds refuses even a task that requests none of it, and what pods "
+            "request of a resource that their node does not have is not counted",
+        ),
     ),
 }
 """`compat` -> accidents of that system."""

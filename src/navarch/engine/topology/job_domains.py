@@ -52,9 +52,7 @@ class JobDomains:
         return any(self.bound_of_part(sub) is not None for sub in job.sub_jobs)
 
     def unknown_tier(self, job: Job) -> str:
-        """The name of a tier that the job demands and no HyperNode has; empty if there is none, or the policy ignores it."""
-        if not self.session.semantics.unknown_tier_is_nowhere:
-            return ""
+        """The name of a tier that the job demands and no HyperNode has; empty if there is none."""
         for demand in (job.spec.topology, *(group.topology for group in job.spec.sub_groups)):
             if demand is not None and demand.hard and demand.tier_name and demand.highest_tier is None:
                 if demand.tier_name not in self.tree.tier_names:
@@ -76,12 +74,9 @@ class JobDomains:
         status, node = self.session.status, self.session.node
         whole = NOWHERE
         for sub in job.sub_jobs:
-            own = demand_of(sub) is not None
-            if not own and not self.session.semantics.every_part_ties_its_job:
-                continue
             rows = [int(node[task]) for task in sub.tasks if IS_ALLOCATED[status[task]] and node[task] >= 0]
             found = self.tree.holding(rows)
-            if own:
+            if demand_of(sub) is not None:
                 self._parts[_key(sub)] = found
             whole = self.tree.common(whole, found)
         self._jobs[job.key] = whole

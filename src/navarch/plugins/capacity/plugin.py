@@ -4,8 +4,7 @@ A queue may grow up to its capability, idle resources of the cluster included. A
 queues above theirs. With `enableHierarchy` queues form a tree (`queue_tree`): a placement must fit the queue and every ancestor,
 and two leaves are compared by their ancestors just below the lowest common one.
 
-A queue outside the tree refuses its own jobs with a reason. With `bad_queue_disables_capacity`, one such queue, or a job in a
-queue that has children, makes the plugin refuse everything.
+A queue outside the tree refuses its own jobs with a reason.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change, HardLimit, QueueOrder, VictimQueueOrder, Vote
+from navarch.engine.points.protocols import Change, HardLimit, VictimQueueOrder, Vote
 from navarch.engine.queue import ROOT, Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import QueueFigures
@@ -51,7 +50,10 @@ class Capacity(Plugin):
         self.reclaim_level = self.given.integer("ancestorReclaimLevel") if self.hierarchy else 0
         self.ledger = QueueLedger(session)
         self.queues = sorted(session.queues.values(), key=lambda q: q.number)
-        self.refuses_all = self._plant() if self.hierarchy else self._lay_out()
+        if self.hierarchy:
+            self._plant()
+        else:
+            self._lay_out()
         session.record.warnings += unread_shares(self.queues, self.name)
         if not self.hierarchy:
             session.record.warnings += unread_tree(self.queues, self.name)
@@ -66,14 +68,8 @@ class Capacity(Plugin):
         self.exceedable = [_exceedable(amounts.given, counted) for amounts, counted in zip(self.due.deserved, self.counted)]
         self._dims = [np.flatnonzero(counted) for counted in self.counted]
         self._share: list[float | None] = [None] * len(self.queues)
-        self._live_ancestors = session.semantics.ancestor_shares_are_live
-        if not self._live_ancestors:
-            for number in range(len(self.queues)):
-                self.share(number)
         if not self.hierarchy:
             session.stop_asking(self, VictimQueueOrder)
-        if self.refuses_all is not None:
-            session.stop_asking(self, QueueOrder, VictimQueueOrder)
 
     def _device_quota(self) -> DeviceQuota | None:
         if not self.given.flag("capacity.DynamicResourceAllocationEnable"):
@@ -83,39 +79,22 @@ class Capacity(Plugin):
             self.session.record.warnings.append("capacity: quotas of device classes count whole devices, not shares of them")
         return quota if quota.limits else None
 
-    def _lay_out(self) -> Reason | None:
+    def _lay_out(self) -> None:
         names = self.ledger.names
         self.tree = capacity_tree.flat(self.queues)
         limits = real_capabilities(names, self.session.total, self.queues)
         self.due = capacity_tree.flat_entitlements(names, self.queues, limits)
-        return None
 
-    def _plant(self) -> Reason | None:
-        """Build the tree. A Reason: it is not fit for use."""
+    def _plant(self) -> None:
         session = self.session
-        complete = ROOT in session.queues
-        if not complete:
+        if ROOT not in session.queues:
             self.queues.append(Queue(len(self.queues), QueueSpec(ROOT, state="Open"), session.snapshot.jobs, None))
             self.ledger.add_queue()
         self.tree = capacity_tree.grow(self.queues)
-        self.due = capacity_tree.tree_entitlements(
-            self.ledger.names,
-            self.queues,
-            self.tree,
-            session.total,
-            unnamed_is_unlimited=session.semantics.unnamed_root_capability_is_unlimited,
-        )
+        self.due = capacity_tree.tree_entitlements(self.ledger.names, self.queues, self.tree, session.total)
         faults = [self.tree.broken[q.number] for q in self.queues if q.number in self.tree.broken]
         faults += [_not_leaf(q) for q in self.queues if self.tree.children[q.number] and self.ledger.has_jobs[q.number]]
-        if not session.semantics.bad_queue_disables_capacity:
-            session.record.warnings += [f"{reason.message}; its jobs wait, other queues are served" for reason in faults]
-            return None
-        if not faults and complete:
-            return None
-        why = faults[0].message if faults else "there is no root queue"
-        text = f"the capacity plugin cannot use the queue tree: {why}"
-        session.record.warnings.append(text)
-        return Reason("QueueTreeInvalid", text, undone_by=(Event.QUEUE_CHANGED, Event.JOB_CHANGED))
+        session.record.warnings += [f"{reason.message}; its jobs wait, other queues are served" for reason in faults]
 
     def _add_up(self) -> None:
         """Figures of leaves count in all their ancestors."""
@@ -144,8 +123,6 @@ class Capacity(Plugin):
 
     def fault(self, queue: Queue, *, leaf: bool = True) -> Reason | None:
         """Why the queue can take on nothing, whatever it holds."""
-        if self.refuses_all is not None:
-            return self.refuses_all
         broken = self.tree.broken.get(queue.number)
         if broken is not None:
             return broken
@@ -229,8 +206,6 @@ class Capacity(Plugin):
     def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int] | None:
         if not reclaim:
             return list(candidates)
-        if self.refuses_all is not None:
-            return []
         attempt = ReclaimAttempt(self)
         out = []
         for candidate in candidates:
@@ -241,10 +216,10 @@ class Capacity(Plugin):
 
     def queues_owed(self) -> QueueShares:
         """What each deserves as far as it asks for it, then its part of what others leave. Queues that are not fit for use are owed
-        nothing, as are the others then if such a queue stops them all."""
+        nothing."""
         count = len(self.queues)
         root = next((queue.number for queue in self.queues if queue.name == ROOT), -1) if self.hierarchy else -1
-        fit = [] if self.refuses_all is not None else [n for n in range(count) if n != root and n not in self.tree.broken]
+        fit = [n for n in range(count) if n != root and n not in self.tree.broken]
         claims = Claims(
             weight=np.array([float(max(queue.spec.weight, 1)) for queue in self.queues]),
             limit=self.due.limit,
@@ -295,7 +270,7 @@ class Capacity(Plugin):
         self._forget_shares(path)
 
     def _forget_shares(self, path: list[int]) -> None:
-        for number in path if self._live_ancestors else path[:1]:
+        for number in path:
             self._share[number] = None
 
 

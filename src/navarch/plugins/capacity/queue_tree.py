@@ -101,9 +101,7 @@ def flat_entitlements(names: Sequence[str], queues: Sequence[Queue], limits: Seq
     return Entitlements(deserved, guarantee, _matrix(limits, len(names)))
 
 
-def tree_entitlements(
-    names: Sequence[str], queues: Sequence[Queue], tree: Tree, total: IntArray, *, unnamed_is_unlimited: bool
-) -> Entitlements:
+def tree_entitlements(names: Sequence[str], queues: Sequence[Queue], tree: Tree, total: IntArray) -> Entitlements:
     """Limits from the root down. What a broken queue may hold is nothing."""
     capability = [Amounts.of(names, q.spec.capability) for q in queues]
     guarantee = [Amounts.of(names, q.spec.guarantee) for q in queues]
@@ -114,7 +112,7 @@ def tree_entitlements(
     everything = _everything(total)
     if capability[root].is_empty:
         capability[root] = everything
-    elif unnamed_is_unlimited:
+    else:
         capability[root] = _inherit(capability[root], everything)
     limit[root] = capability[root]
     waiting = [root]

@@ -221,7 +221,7 @@ class _Search:
         most = self.shared.max(initial=0.0)
         if most:
             count = np.minimum(count, np.floor(self.free_gpus / most + 1e-9).astype(np.int64))
-        usable = self.counted & (self.free >= 0).all(axis=0) if self.session.semantics.every_resource_must_fit else self.counted
+        usable = self.counted
         return self.tree.sums(np.where(usable, np.maximum(count, 0), 0))
 
     @cached_property

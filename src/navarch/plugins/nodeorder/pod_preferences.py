@@ -13,9 +13,9 @@ from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.label_syntax import aggregate
-from navarch.model.resources import BoolArray, FloatArray
+from navarch.model.resources import FloatArray
 from navarch.model.spec import PodAffinity
-from navarch.plugins.predicates.pods.affinity import OpeningLists, term_errors_of
+from navarch.plugins.predicates.pods.affinity import term_errors_of
 from navarch.plugins.predicates.pods.counts import DomainCount, pod_counts
 from navarch.plugins.predicates.pods.selection import of_own_term
 from navarch.plugins.predicates.pods.terms import CarriedTerm, pod_terms
@@ -80,17 +80,10 @@ class PodPreferences(NodeScorer):
             for weight, term in preferred:
                 pods = counts.selected((of_own_term(session.snapshot, term),))
                 counted.append(WeightedCount(sign * weight, pods.by(term.topology_key)))
-        looked_at, named = self._looked_at(own)
         for weight, carried in self._meant(task):
-            found = counts.carrying(carried).by(carried.term.topology_key, named=named, counted=looked_at)
+            found = counts.carrying(carried).by(carried.term.topology_key)
             counted.append(WeightedCount(weight, found))
         return counted
-
-    def _looked_at(self, own: PodAffinity) -> tuple[BoolArray | None, str]:
-        """Where the list of nodes with such pods is made at open, a pod without preferences looks at those nodes only."""
-        if not self.session.semantics.affinity_lists_fixed_at_open or own.preferred or own.anti_preferred:
-            return None, ""
-        return self.session.shared(OpeningLists).any, "affinity at open"
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         total: FloatArray = np.zeros(len(self.session.nodes))[at.rows]

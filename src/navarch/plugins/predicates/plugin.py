@@ -23,7 +23,6 @@ from navarch.plugins.predicates.nodes.taints import TaintToleration
 from navarch.plugins.predicates.nodes.unschedulable import NodeUnschedulable
 from navarch.plugins.predicates.pods.affinity import InterPodAffinity
 from navarch.plugins.predicates.pods.default_spread import SpreadDefaults
-from navarch.plugins.predicates.pods.fixed_answers import FixableFilter
 from navarch.plugins.predicates.pods.spread import PodTopologySpread
 from navarch.plugins.predicates.rules_in_use import rules_in_use
 from navarch.plugins.predicates.unsupported import Unsupported
@@ -68,7 +67,7 @@ class Predicates(Plugin):
     def before_open(self) -> None:
         session = self.session
         self._warns = False
-        if session.semantics.classes_serve_resources and self._on("DynamicResourceAllocation"):
+        if self._on("DynamicResourceAllocation"):
             session.serve_by_claims(served_by_devices(session.snapshot))
             return
         extended = session.shared(ExtendedClaims)
@@ -81,14 +80,10 @@ class Predicates(Plugin):
 
     def open(self) -> None:
         session = self.session
-        dry_runs = session.policy.configurations.get("preempt", {}).get("enableTopologyAwarePreemption")
-        follows = bool(dry_runs) and (self.option.is_enabled("preemptable") or self.option.is_enabled("allocatable"))
-        self.fixes = session.semantics.pods_counted_once_an_attempt and not follows
         self._outspoken: list[NodeFilter] | None = None
         """Filters of the whole policy that have a word on a task before any node is looked at; asked with every task."""
         self._asked: dict[int, list[NodeFilter]] = {}
         """Those that apply to a class, for the cycle."""
-        self._fixed: list[FixableFilter] = []
         self._in_use = rules_in_use(session.snapshot)
 
     def next_cycle(self) -> bool:
@@ -143,9 +138,6 @@ class Predicates(Plugin):
         if self._outspoken is None:
             rules = self.session.filters
             self._outspoken = [rule for rule in rules if type(rule).reject is not NodeFilter.reject]
-            self._fixed = [rule for rule in rules if isinstance(rule, FixableFilter)] if self.fixes else []
-        for rule in self._fixed:
-            rule.freeze(task)
         asked = self._asked.get(task.number)
         if asked is None:
             asked = self._asked[task.number] = [rule for rule in self._outspoken if rule.applies(task)]

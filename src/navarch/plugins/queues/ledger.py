@@ -322,9 +322,9 @@ def real_capabilities(names: Sequence[str], total: IntArray, queues: Sequence[Qu
 def closed(session: Session, queue: Queue) -> Reason | None:
     """Only an open queue takes on work."""
     state = queue.spec.state
-    if session.queues_are_open or state == "Open" or (not state and session.semantics.empty_queue_state_is_open):
+    if session.queues_are_open or state in ("", "Open"):
         return None
-    text = f"queue {queue.name} is {state or 'without a state'}, not Open"
+    text = f"queue {queue.name} is {state}, not Open"
     return Reason("QueueClosed", text, figures={"queue": queue.name, "state": state}, undone_by=(Event.QUEUE_CHANGED,))
 
 

@@ -217,7 +217,6 @@ def test_starving_follows_the_plugins_or_what_is_pending() -> None:
     assert starving([], STRICT, "old")
     assert not starving([no], STRICT, "old")
     assert starving([no], Semantics(starving_is_pending=True), "old")
-    assert not starving([], Semantics(silence_is_starving=False), "old")
 
 
 def test_the_orders_of_an_empty_list() -> None:

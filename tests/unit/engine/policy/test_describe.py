@@ -69,7 +69,6 @@ def test_arguments_in_effect_with_where_they_come_from() -> None:
 def test_compat_changes_the_words() -> None:
     volcano = report(compat="volcano")
     assert points(volcano)["preemptable"]["combined"].endswith("the first tier that offers any decides alone")
-    assert points(volcano)["job_starving"]["combined"].startswith("all of the first tier")
     assert points(report(compat="kube-batch"))["job_starving"]["combined"].startswith("not asked")
     assert report()["departures"] == [] and len(volcano["departures"]) > 5
 

@@ -47,7 +47,7 @@ class ClassDemand:
         self.need: list[int] = kind.request[self.dims].tolist()
         self.wanted = wanted
         self.usable = view.static
-        self.free: IntArray = (session.nodes.future_idle + session.slack[:, None])[self.dims]
+        self.free: IntArray = session.nodes.future_idle[self.dims]
         """Before any eviction."""
         self.all_return = all_return and bool(self.usable.all()) and bool((self.free >= 0).all())
         self._need = np.array(self.need, dtype=np.int64)[:, None]

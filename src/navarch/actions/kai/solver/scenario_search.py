@@ -197,7 +197,7 @@ class ScenarioSearch:
 
         Sums of requests tell what victims must lose only if no device is shared and no node is over-committed."""
         session = self.session
-        if self.rules_may_allow is None or session.devices is None or session.devices.any_shared or session.slack.any():
+        if self.rules_may_allow is None or session.devices is None or session.devices.any_shared:
             return True
         asked = session.snapshot.shape_request[:, session.shape[tasks]].sum(axis=1)
         lacking = asked - np.maximum(session.nodes.future_idle, 0).sum(axis=1)

@@ -7,13 +7,13 @@ pod in the node's domains excludes this pod by its own terms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from msgspec import Struct
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import Refusal, Rejection, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.label_syntax import aggregate
@@ -21,7 +21,6 @@ from navarch.model.resources import BoolArray
 from navarch.model.selectors import label_selector_errors
 from navarch.model.spec import PodAffinity
 from navarch.plugins.predicates.pods.counts import DomainCount, pod_counts
-from navarch.plugins.predicates.pods.fixed_answers import FixableFilter
 from navarch.plugins.predicates.pods.placed_pods import placed_pods
 from navarch.plugins.predicates.pods.selection import of_own_term
 from navarch.plugins.predicates.pods.terms import CarriedTerm, PodTerms, pod_terms
@@ -55,7 +54,7 @@ class Neighbours(Struct):
         return self.may_be_first and not any(friends.total for friends in self.friends)
 
 
-class InterPodAffinity(FixableFilter):
+class InterPodAffinity(NodeFilter):
     name = "InterPodAffinity"
     scope = Scope.GLOBAL
     undone_by = (Event.POD_REMOVED, Event.POD_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
@@ -112,23 +111,22 @@ class InterPodAffinity(FixableFilter):
             selection = of_own_term(session.snapshot, term)
             foes.append(counts.selected((selection,)).by(term.topology_key))
             hostile.append(selection.means(session.snapshot, task.labels))
-        looked_at, named = guarded_nodes(session)
         meant = self._meant(task)
-        guards = [counts.carrying(carried).by(carried.term.topology_key, named=named, counted=looked_at) for carried in meant]
+        guards = [counts.carrying(carried).by(carried.term.topology_key) for carried in meant]
         harmless = [term for term, itself in zip(own.anti_required, hostile) if not itself]
         guards_otherwise = any(carried.term in harmless for carried in meant)
         closing = [count for count, itself in zip(foes, hostile) if itself]
         return Neighbours(friends, may_be_first, foes, guards, closing, guards_otherwise)
 
-    def mask_now(self, task: TaskClass, at: Figures) -> BoolArray:
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         if isinstance(at.rows, slice):
             near, version = self._neighbours(task), pod_counts(self.session).version
             if near.everywhere is None or near.version != version:
-                near.everywhere, near.version = self.mask_at(task, at.rows), version
+                near.everywhere, near.version = self._mask_at(task, at.rows), version
             return near.everywhere
-        return self.mask_at(task, at.rows)
+        return self._mask_at(task, at.rows)
 
-    def mask_at(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
+    def _mask_at(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
         near = self._neighbours(task)
         if near.idle and self._trying():
             return np.ones(len(self.session.nodes), dtype=bool)[rows]
@@ -166,31 +164,6 @@ def _without_friend(near: Neighbours, rows: Rows | slice, size: int) -> BoolArra
     for friends in near.friends:
         out |= ~friends.inside(rows) if first else friends.at(rows) <= 0
     return out
-
-
-def guarded_nodes(session: Session) -> tuple[BoolArray | None, str]:
-    """Nodes on which pods with required anti-affinity are looked at, where that list is drawn up when a cycle opens."""
-    if not session.semantics.affinity_lists_fixed_at_open:
-        return None, ""
-    return session.shared(OpeningLists).anti_required, "guarded at open"
-
-
-class OpeningLists:
-    """Nodes that held a pod with required anti-affinity, or with any rule about pods, when the cycle opened."""
-
-    def __init__(self, session: Session) -> None:
-        self.anti_required = self._holding(session, lambda a: bool(a.anti_required))
-        self.any = self._holding(session, lambda a: True)
-
-    @staticmethod
-    def _holding(session: Session, has: Callable[[PodAffinity], bool]) -> BoolArray:
-        placed = placed_pods(session)
-        shapes = session.snapshot.shapes
-        flags = np.array([s.pod_affinity is not None and has(s.pod_affinity) for s in shapes], dtype=bool)
-        out = np.zeros(len(session.nodes), dtype=bool)
-        there = placed.opening >= 0
-        out[placed.opening[there][flags[session.shape[there]]]] = True
-        return out
 
 
 def term_errors_of(affinity: PodAffinity) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, IntArray
@@ -24,7 +24,6 @@ from navarch.plugins.predicates.nodes.properties import node_properties
 from navarch.plugins.predicates.nodes.taints import tolerated_nodes
 from navarch.plugins.predicates.pods.counts import DomainCount, PodCount, pod_counts
 from navarch.plugins.predicates.pods.default_spread import DefaultSpread, SpreadDefaults
-from navarch.plugins.predicates.pods.fixed_answers import FixableFilter
 from navarch.plugins.predicates.pods.selection import Selection
 from navarch.plugins.predicates.pods.terms import pod_terms
 
@@ -80,7 +79,7 @@ def carrying_all(session: Session, constraints: Sequence[SpreadConstraint]) -> B
     return out
 
 
-class PodTopologySpread(FixableFilter):
+class PodTopologySpread(NodeFilter):
     name = "PodTopologySpread"
     scope = Scope.GLOBAL
     undone_by = (Event.POD_REMOVED, Event.POD_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
@@ -115,11 +114,11 @@ class PodTopologySpread(FixableFilter):
         itself = selector_matches(constraint.selector, self.terms.labels_of(task))
         return Limit(constraint, domain, eligible, column.present(), column.codes, int(itself))
 
-    def mask_at(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
-        out: BoolArray = np.ones(len(self.session.nodes), dtype=bool)[rows]
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        out: BoolArray = np.ones(len(self.session.nodes), dtype=bool)[at.rows]
         for limit in self._of(task):
-            out &= limit.present[rows]
-            out &= ~limit.exceeded(rows)
+            out &= limit.present[at.rows]
+            out &= ~limit.exceeded(at.rows)
         return out
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:

@@ -117,8 +117,9 @@ def test_an_eviction_makes_room_beside_devices_that_are_free() -> None:
     assert eviction.pod == "default/low"
 
 
-@pytest.mark.parametrize("policy", ["volcano", "kube-batch"])
-def test_a_system_that_serves_no_classes_says_so(policy: str) -> None:
+def test_a_policy_that_serves_no_classes_says_so() -> None:
+    off = {"name": "predicates", "arguments": {"predicate.DynamicResourceAllocationEnable": False}}
+    policy = {"actions": "allocate", "tiers": [{"plugins": [off]}]}
     world = [node("n1"), named_class("gpu", GPU), slice_of("n1", "a"), queue("default").state("Open"), asks("p", **{GPU: 1})]
     record = navarch.plan(world, policy=policy).records[0]
     assert not record.binds
