@@ -14,14 +14,16 @@ from navarch.engine.record import CycleRecord
 from navarch.ingest.absent_jobs import why_absent
 from navarch.ingest.groups import is_shadow
 from navarch.model.cluster import Cluster
-from navarch.model.spec import JobSpec, Labels
-from navarch.model.status import TaskStatus
+from navarch.model.spec import JobSpec, Labels, TaskSpec
+from navarch.model.status import ON_NODE, TaskStatus
 from navarch.model.timestamps import rfc3339
 from navarch.views.job_names import job_name
 from navarch.views.prospects import Prospect, StartTime
 
 S = TaskStatus
 NO_PODS = "it has no pods: none were made yet, or it is suspended"
+USER_LABELS = ("navarch.io/user", "kai.scheduler/user", "user", "app.kubernetes.io/created-by")
+"""Labels of a group or a pod that say whose it is, the first one that is there."""
 WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
 """Dialects whose groups carry no phase of a cycle; the engine computes it from their pods."""
 _GROUP_CONDITIONS = ("Unschedulable", UNSCHEDULABLE_CONDITION)
@@ -63,6 +65,16 @@ class JobRow:
     """When it starts, where that was asked for and is known."""
     start_unknown: str = ""
     """Why there is no start time."""
+    user: str = ""
+    """Whose it is, by a label (`USER_LABELS`): Kubernetes does not write down who created an object."""
+    gpus: float = 0.0
+    """Of its pods that run or wait."""
+    nodes: int = 0
+    """On which it has pods."""
+    started: float | None = None
+    """When the first of the pods that run started; None: none runs."""
+    limit: float | None = None
+    """Seconds that it may run."""
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -94,6 +106,11 @@ class JobRow:
             "minMember": self.min_member,
             "pods": {**pods, "succeeded": self.succeeded, "failed": self.failed},
             "priority": self.priority,
+            **({"user": self.user} if self.user else {}),
+            "gpus": int(self.gpus) if self.gpus == int(self.gpus) else self.gpus,
+            "nodes": self.nodes,
+            "started": None if self.started is None else rfc3339(self.started),
+            "limitSeconds": self.limit,
             "created": rfc3339(self.created) if self.created else None,
             "place": None if self.prospect is None else {"place": self.prospect.place, "of": self.prospect.of},
             **({"never": self.prospect.never} if self.prospect is not None and self.prospect.never else {}),
@@ -167,7 +184,41 @@ def job_row(
         resource=named.resource,
         key=key,
         labels=(*(() if spec is None else (spec.labels,)), *(task.labels for task in tasks)),
+        user=next(
+            (
+                each[name]
+                for each in (spec.labels if spec else {}, *(t.labels for t in tasks[:1]))
+                for name in USER_LABELS
+                if name in each
+            ),
+            "",
+        ),
+        gpus=gpus_of(cluster, row),
+        nodes=len({task.node for task in tasks if task.node and ON_NODE[task.status]}),
+        started=min((task.started for task in tasks if task.started is not None and task.status == S.RUNNING), default=None),
+        limit=limit_of(spec, tasks),
     )
+
+
+def gpus_of(cluster: Cluster, row: int) -> float:
+    """GPUs of the job's pods that run or wait, parts of shared ones included."""
+    table, names = cluster.jobs, cluster.space.names
+    total = sum(
+        int(table.allocated[i, row] + table.pending[i, row])
+        for i, name in enumerate(names[: table.allocated.shape[0]])
+        if name.endswith("/gpu")
+    )
+    for task in table.tasks[row]:
+        spec = cluster.tasks.specs[task]
+        if spec is not None and spec.shape.devices is not None:
+            total += spec.shape.devices.fraction * spec.shape.devices.count
+    return total // 1000 if total % 1000 == 0 else total / 1000
+
+
+def limit_of(spec: JobSpec | None, tasks: Sequence[TaskSpec]) -> float | None:
+    """Seconds after which its pods are ended, or else those that its owner expects; None: nobody says."""
+    limits = [task.active_deadline for task in tasks if task.active_deadline is not None]
+    return max(limits) if limits else spec.expected_duration if spec is not None else None
 
 
 def _joined(messages: list[str]) -> str:

@@ -33,6 +33,7 @@ def test_a_gang_is_submitted_and_followed_to_its_end(up: UpProcess) -> None:
     said = submit(up, "short", "--gang", "8", "--gpus", "1", "--wait", "--timeout", "5m", "--", "sleep", "20")
     assert said.startswith("job.batch.volcano.sh/short created\n") and said.endswith("volcanojob/short completed\n")
     assert job(up, "short")["kind"] == "VolcanoJob"
+    assert up.navarch("suspend", "short") == "volcanojob/short has completed: there is nothing to suspend\n"
     again = up.invoke("submit", "--name", "short", "--image", "i")
     assert again.exit_code == 1 and "`navarch cancel short` ends it" in again.output
     assert up.navarch("cancel", "short") == "volcanojob/short cancelled\n"

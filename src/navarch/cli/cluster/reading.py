@@ -139,6 +139,8 @@ async def overview_of(
         if found.complete:
             jobs = [manifest for manifest, _ in found.workloads]
             shown = replace(shown, jobs=estimate.rows(shown.jobs, cluster, policy, registry, time.time(), jobs))
+            for reason in sorted({row.start_unknown for row in shown.jobs if row.start_unknown}):
+                tell(f"START ?: {reason}")
         else:
             tell("start times need the pods of all namespaces: -A shows them to users who may list these")
     if state is not None and running.shares_are_published:

@@ -19,6 +19,7 @@ from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.views.job_names import VOLCANO_JOB
+from navarch.views.workloads import ended
 
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands")
 Act = Callable[[Client, Found], Awaitable[str]]
@@ -94,9 +95,11 @@ def resume(**given: Any) -> None:
 async def _set_suspended(client: Client, found: Found, *, suspended: bool) -> str:
     name, namespace = found.obj["metadata"]["name"], found.obj["metadata"]["namespace"]
     word = "suspended" if suspended else "resumed"
+    over, state = ended(found.obj), ((found.obj.get("status") or {}).get("state") or {}).get("phase")
+    if over is not None and state != "Aborted":  # a Volcano Job that is suspended counts as ended, and can be resumed
+        return f"has {'completed' if over else 'failed'}: there is nothing to {'suspend' if suspended else 'resume'}"
     if found.kind.kind == VOLCANO_JOB:
-        phase = ((found.obj.get("status") or {}).get("state") or {}).get("phase")
-        if (phase in ("Aborting", "Aborted")) == suspended:
+        if (state in ("Aborting", "Aborted")) == suspended:
             return f"is {word} already" if suspended else "is not suspended"
         try:
             await client.create(COMMANDS, command("AbortJob" if suspended else "ResumeJob", found.obj), namespace=namespace)

@@ -24,6 +24,7 @@ _ROOM: Final = 40
 """The fewest characters for a sentence in the line of its row."""
 _ALWAYS: Final = 2
 """So many columns are shown on the narrowest terminal."""
+_NOTHING: Final = ("", "-", "0")
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 Segment = tuple[str, str]
@@ -37,6 +38,8 @@ class Column(Generic[R]):
     style: Callable[[R], str] | None = None
     wide: bool = False
     """Only with -o wide."""
+    if_used: bool = False
+    """On a terminal only where some row has something to say in it."""
     value: Callable[[R], int | float | tuple[int, ...] | None] | None = None
     """What --sort-by compares, where that is not the text of the cell; None: unknown."""
 
@@ -102,6 +105,8 @@ class Layout(Generic[R]):
 def layout(form: TableForm[R], rows: Sequence[R], width: int | None, *, wide: bool = False) -> tuple[Layout[R], list[tuple[str, ...]]]:
     """The layout for these rows, and the texts of each row. `width`: of the terminal, None for a pipe."""
     columns = [column for column in form.columns if wide or not column.wide]
+    if width is not None and not wide:
+        columns = [each for each in columns if not each.if_used or any(each.cell(row) not in _NOTHING for row in rows)]
     texts = [[column.cell(row) for row in rows] for column in columns]
     widths = [max(map(_length, (column.heading, *cells))) for column, cells in zip(columns, texts)]
     sentence = form.sentence

@@ -73,22 +73,30 @@ def jobs_form(now: float, *, namespaces: bool, starts: bool = False) -> TableFor
         ),
         Column[JobRow]("PENDING", lambda row: str(row.pending), value=lambda row: row.pending),
         Column[JobRow]("MIN", lambda row: str(row.min_member), value=lambda row: row.min_member),
+        Column[JobRow]("GPUS", lambda row: f"{row.gpus:g}", if_used=True, value=lambda row: row.gpus),
         Column[JobRow]("QUEUE", lambda row: row.queue or "-"),
         Column[JobRow](
             "PLACE",
             lambda row: _place(row.prospect),
             value=lambda row: (row.prospect.place, row.prospect.of) if row.prospect else None,
         ),
+        Column[JobRow](
+            "TIME", lambda row: _time(row, now), if_used=True, value=lambda row: None if row.started is None else now - row.started
+        ),
+        Column[JobRow]("NODES", lambda row: str(row.nodes), if_used=True, value=lambda row: row.nodes),
+        Column[JobRow]("USER", lambda row: row.user or "-", if_used=True),
         Column[JobRow]("AGE", lambda row: age(row.created, now), value=lambda row: now - row.created if row.created else None),
         Column[JobRow]("PRIORITY", lambda row: str(row.priority), value=lambda row: row.priority),
         Column[JobRow]("KIND", lambda row: row.kind),
-        Column[JobRow]("DONE", lambda row: str(row.succeeded), value=lambda row: row.succeeded),
-        Column[JobRow]("FAILED", lambda row: str(row.failed), lambda row: "red" if row.failed else "", value=lambda row: row.failed),
+        Column[JobRow]("DONE", lambda row: str(row.succeeded), if_used=True, value=lambda row: row.succeeded),
+        Column[JobRow](
+            "FAILED", lambda row: str(row.failed), lambda row: "red" if row.failed else "", if_used=True, value=lambda row: row.failed
+        ),
         Column[JobRow]("GROUP", lambda row: row.group or "-", wide=True),
     )
     if starts:
         start = Column[JobRow]("START", lambda row: _start(row, now), value=lambda row: row.start.p50 if row.start else None)
-        columns = (*columns[:7], start, *columns[7:])
+        columns = (*columns[:8], start, *columns[8:])
     where = (Column[JobRow]("NAMESPACE", lambda row: row.namespace),) if namespaces else ()
     return TableForm((*where, *columns), Sentence("WHY", lambda row: without_next_step(row.why), lambda row: row.messages or row.why))
 
@@ -98,6 +106,14 @@ def _start(row: JobRow, now: float) -> str:
         return "?" if row.start_unknown else "-"
     soon, late = (age(now, now + max(0.0, time - now)) for time in (row.start.p50, row.start.p90))
     return soon if soon == late else f"{soon} - {late}"
+
+
+def _time(row: JobRow, now: float) -> str:
+    """How long it has run, of how long it may."""
+    if row.started is None:
+        return "-"
+    most = age(now, now + row.limit) if row.limit is not None else ""
+    return age(row.started, now) + (f"/{most}" if most else "")
 
 
 def _place(prospect: Prospect | None) -> str:

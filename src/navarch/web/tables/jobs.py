@@ -145,7 +145,7 @@ class JobTable:
             row.failed,
             row.priority,
             row.created or None,
-            self._gpus(number),
+            row.gpus,
             prospect.place if prospect is not None and waits else None,
             prospect.of if prospect is not None and waits else None,
             self.starts.known.get(row.key) if starts else None,
@@ -153,19 +153,6 @@ class JobTable:
             row.why,
             prospect.never if prospect is not None and waits else "",
         )
-
-    def _gpus(self, number: int) -> float:
-        table, names = self._cluster.jobs, self._cluster.space.names
-        total = sum(
-            int(table.allocated[i, number] + table.pending[i, number])
-            for i, name in enumerate(names[: table.allocated.shape[0]])
-            if name.endswith("/gpu")
-        )
-        for task in table.tasks[number]:
-            spec = self._cluster.tasks.specs[task]
-            if spec is not None and spec.shape.devices is not None:
-                total += spec.shape.devices.fraction * spec.shape.devices.count
-        return total // 1000 if total % 1000 == 0 else total / 1000
 
     def tasks(self, key: str) -> list[TaskSpec]:
         """The pods of a job, by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -39,9 +40,22 @@ def test_where_there_is_no_room_beside_the_job_the_reason_is_below_it(width: int
 
 def test_eighty_columns_show_what_matters_most_and_no_line_is_longer() -> None:
     lines = shown(80, name="bert-large")
-    assert lines[0].split() == ["JOB", "PHASE", "RUNNING", "PENDING", "MIN", "QUEUE", "PLACE", "AGE", "PRIORITY", "DONE"]
+    assert lines[0].split() == ["JOB", "PHASE", "RUNNING", "PENDING", "MIN", "QUEUE", "PLACE", "AGE", "PRIORITY"]
     assert max(map(len, lines)) <= 80
-    assert shown(120, name="bert-large")[0].split()[-3:] == ["KIND", "DONE", "FAILED"]
+    assert shown(120, name="bert-large", terminal=False)[0].split()[-4:] == ["KIND", "DONE", "FAILED", "WHY"]
+
+
+def test_columns_in_which_no_row_says_anything_are_left_out_on_a_terminal() -> None:
+    runs = replace(row("runs"), running=6, pending=0, gpus=12.0, nodes=3, started=90.0, limit=3600.0, user="ann", failed=1)
+    text = [plain(line) for line in table_lines(jobs_form(150.0, namespaces=False), [row("bert"), runs], 200)]
+    assert "DONE" not in text[0].split() and "FAILED" in text[0].split()
+    cells = dict(zip(text[0].split(), text[2].split()))
+    assert {name: cells[name] for name in ("GPUS", "TIME", "NODES", "USER")} == {
+        "GPUS": "12",
+        "TIME": "60s/1h0m",
+        "NODES": "3",
+        "USER": "ann",
+    }
 
 
 def test_a_column_that_has_no_room_makes_place_for_a_narrower_one_after_it() -> None:
