@@ -184,9 +184,9 @@ class History:
 
 
 def _plain(record: CycleRecord) -> dict[str, Any]:
-    """Everything in the record but timings, and tracebacks: they name the lines through which a session was opened."""
+    """Everything in the record but what it cost, and tracebacks: they name the lines through which a session was opened."""
     found = asdict(record)
-    del found["timings"]
+    del found["timings"], found["steps"]
     for part in ("failures", "node_failures", "plugin_failures"):
         found[part] = [replace(each, traceback="") for each in found[part]]
     return found

@@ -197,14 +197,16 @@ class Allocate(Action):
             offered.append((job, phase, reasons))
             self._tasks[job.row] = tasks
             jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
-        self._take_turns(jobs)
-        session.beyond_shares = False
-        for job, phase, reasons in offered:
-            if session.job_ready(job) or session.job_pipelined(job):
-                session.job_enqueued(job)
-            else:
-                job.phase, job.reasons[:] = phase, reasons
-                job.fit_errors.clear()
+        try:
+            self._take_turns(jobs)
+        finally:  # also where the cycle is cut
+            session.beyond_shares = False
+            for job, phase, reasons in offered:
+                if session.job_ready(job) or session.job_pipelined(job):
+                    session.job_enqueued(job)
+                else:
+                    job.phase, job.reasons[:] = phase, reasons
+                    job.fit_errors.clear()
 
     def _turn(self, job: Job) -> bool:
         """One attempt at a job. True: it is ready and has tasks left for another turn."""

@@ -52,8 +52,9 @@ def close(session: Session, *, report_queues: bool = True, report_pods: bool = T
     _forget_undone(session)
     note_evictions(session)
     concluded = session.jobs_to_conclude()
-    if session.record.cut:  # of the others nothing was decided, and what they were told before stands
-        concluded = [job for job in concluded if _was_decided(session, job)]
+    untried = session.snapshot.jobs.sitting_out
+    if session.record.cut or untried:  # of these nothing was decided, and what they were told before stands
+        concluded = [job for job in concluded if (not session.record.cut and job.row not in untried) or _was_decided(session, job)]
     session.steps.spend(len(concluded))
     beyond = beyond_limits(session, concluded) if report_pods else {}
     session.record.jobs = [_decision(session, job, beyond, report_pods=report_pods) for job in concluded]

@@ -86,7 +86,7 @@ def decide(
                 break
             except Unanswered as stopped:
                 containment.opening.put_back()
-                return CycleRecord(question=stopped.question, timings=timings)
+                return CycleRecord(question=stopped.question, timings=timings, steps_allowed=steps)
             except CycleStopped:
                 containment.opening.put_back()
                 raise
@@ -94,7 +94,7 @@ def decide(
                 # A rule that raises costs its job the place in this cycle. All other jobs are decided; the record reports the failure.
                 # A plugin that calls sys.exit is no reason to end the process.
                 if not containment.take(error):
-                    record = CycleRecord(warnings=[containment.gave_up])
+                    record = CycleRecord(warnings=[containment.gave_up], steps_allowed=steps)
                     break
     finally:
         if note_job is not None:

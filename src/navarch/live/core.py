@@ -114,6 +114,8 @@ class LiveCore:
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
         self._unconfirmed = UnconfirmedDecisions(self.assumed, self._abandon_eviction, self._end_nomination)
         self._rounds = Rounds()
+        self._in_parts = False
+        """The cycle under way decides a part of the backlog."""
         self.failed_jobs = FailedJobs()
         self.failed_nodes = FailedNodes()
         self.leading = False
@@ -200,6 +202,7 @@ class LiveCore:
         self._set_aside = self.failed_jobs.set_aside(cluster, wall_time)
         self._left_out_nodes = self.failed_nodes.left_out(wall_time)
         self._failed_before = self.failed_jobs.unreported(self._set_aside)
+        self._in_parts = in_parts
         cycle = run_cycle(
             cluster,
             policy,
@@ -228,7 +231,7 @@ class LiveCore:
             self.failed_jobs.take(cycle.record, cycle.now)
             self.failed_nodes.take(cycle.record, cycle.now)
             put_last_runs(self.cache.cluster, cycle.record.last_runs)
-            if cycle.record.steps_allowed is not None:
+            if self._in_parts:
                 self._rounds.end(cut=cycle.record.cut)
             self.last_cycle = cycle
         return cycle

@@ -17,7 +17,7 @@ from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, JobFailure
 from navarch.engine.registry import Registry
-from navarch.live.queue.rounds import STEPS, Rounds
+from navarch.live.queue.rounds import Rounds
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec
@@ -33,7 +33,7 @@ class Cycle:
     number: int
     snapshot: Snapshot
     more: bool
-    """Some jobs were left to the next cycle."""
+    """Another cycle may do more at once: this one was cut, or jobs were left to the next."""
     policy: Policy
     now: float
     uid: str
@@ -70,8 +70,8 @@ def run_cycle(
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
     if rounds is not None:
-        in_order = registry.keeps_order(policy) or registry.makes_promises(policy)
-        leave_out(snapshot, rounds.leave_out(snapshot, in_order=in_order))
+        kept, promises = registry.keeps_order(policy), registry.makes_promises(policy)
+        leave_out(snapshot, rounds.leave_out(snapshot, in_order=kept, promises=promises))
     taken = perf_counter() - started
     exchanges: list[Exchange] | None = [] if asks else None
     record = decide(
@@ -87,10 +87,10 @@ def run_cycle(
         exchanges=exchanges,
         failed_before=failed_before,
         note_job=note_job,
-        steps=None if rounds is None else STEPS,
+        steps=None if rounds is None else rounds.steps,
     )
     spent = perf_counter() - started
-    more = bool(snapshot.jobs.left_out or snapshot.jobs.sitting_out or record.cut)
+    more = record.cut or (rounds is not None and rounds.more)
     return Cycle(number, snapshot, more, policy, now, uid, record, taken, spent)
 
 

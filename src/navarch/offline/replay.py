@@ -118,7 +118,7 @@ class Recording(msgspec.Struct):
     sitting_out: list[str] = msgspec.field(default_factory=list)
     """Jobs with pods on nodes whose pending pods waited for a later cycle."""
     steps_allowed: int | None = None
-    """How many steps the cycle might take."""
+    """How many steps the cycle might take, where it was cut."""
     format: int = FORMAT
 
 
@@ -181,7 +181,7 @@ def record(
         failed_before=decided.failed_before,
         exchanges=decided.exchanges,
         sitting_out=sorted(snapshot.jobs.keys[row] for row in snapshot.jobs.sitting_out),
-        steps_allowed=decided.steps_allowed,
+        steps_allowed=decided.steps_allowed if decided.cut else None,
     )
     return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
 

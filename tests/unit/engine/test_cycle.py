@@ -7,15 +7,33 @@ from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
-from tests.worlds.small_cluster import add_job, apply, binds, decided, evicted, phases, promises, shape, task, with_nodes
+from tests.worlds.small_cluster import (
+    ACTIONS,
+    add_job,
+    apply,
+    binds,
+    decided,
+    evicted,
+    phases,
+    policy,
+    promises,
+    shape,
+    task,
+    with_nodes,
+)
 
 from navarch.engine.cycle import decide
+from navarch.engine.job import Job
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Vote
 from navarch.engine.policy import preset
+from navarch.engine.reasons import Reason
 from navarch.engine.record import CycleRecord
+from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
+from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec
 from navarch.model.status import TaskStatus
@@ -192,3 +210,25 @@ def test_a_decided_cluster_stays_decided() -> None:
         assert promises(record) == {}
         apply(cluster, record)
     assert (cluster.snapshot().nodes.used == before.nodes.used).all()
+
+
+class AdmitsNone(Plugin):
+    """Admits jobs only beyond the shares of queues"""
+
+    name = "admits-none"
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason:
+        return Vote.PERMIT if self.session.beyond_shares else Reason("Full", "the shares are used up")
+
+
+def test_a_job_that_enqueue_refused_is_not_admitted_where_the_cycle_is_cut_before_its_turn() -> None:
+    cluster = with_nodes(("n", {"cpu": 4}))
+    for number in range(2):
+        job = add_job(cluster, f"j{number}", [shape(cpu=1 + number)])
+        cluster.put_job(replace(job, phase="Pending", min_resources=requests_from({"cpu": 1})))
+    rules, registry = policy("gang", "admits-none", actions=("enqueue", "allocate")), Registry([Gang, AdmitsNone], ACTIONS)
+    whole = decide(cluster.snapshot(), rules, registry, 0.0)
+    assert {job.phase for job in whole.jobs} == {"Inqueue"}
+    cut = decide(cluster.snapshot(), rules, registry, 0.0, steps=1)
+    assert cut.cut
+    assert cut.jobs == []

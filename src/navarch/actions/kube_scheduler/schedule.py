@@ -170,11 +170,11 @@ class Schedule(Action):
         """Pending pods in their order."""
         session, tasks = self.session, self.session.snapshot.tasks
         waiting = np.flatnonzero(tasks.alive & (session.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
-        waiting = waiting[session.snapshot.jobs.taking_part[tasks.job[waiting]]]
+        jobs = session.snapshot.jobs
+        waiting = waiting[(jobs.taking_part & jobs.marks.waiting)[tasks.job[waiting]]]
         pods = [(row, spec) for row in waiting.tolist() if not (spec := session.task(row)).deleting]
         pods.sort(key=lambda pod: (-_queue_priority(session, self._trees, pod[0]), pod[1].created, pod[1].namespace, pod[1].name))
-        keys = session.snapshot.jobs.keys
-        session.tried.update(dict.fromkeys(keys[number] for number in tasks.job[[row for row, _ in pods]].tolist()))
+        session.tried.update(dict.fromkeys(jobs.keys[number] for number in tasks.job[[row for row, _ in pods]].tolist()))
         return [row for row, _ in pods if session.job_of(row) is not None]
 
     def _runs(self, pods: list[int]) -> Iterator[tuple[TaskClass, list[int]]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
-from tests.worlds.small_cluster import add_job, shape, with_nodes
+from tests.worlds.live_core.cluster import CoreCluster
+from tests.worlds.small_cluster import add_job, apply, shape, with_nodes
 
 from navarch.engine.policy import preset
 from navarch.installed import installed
 from navarch.live.cycle import leave_out, run_cycle
+from navarch.live.queue import rounds as rounds_module
 from navarch.live.queue.rounds import Rounds
 from navarch.model.cluster import Cluster
 from navarch.model.spec import QueueSpec
@@ -115,3 +118,81 @@ def test_successive_cycles_reach_every_job() -> None:
             cluster.remove_task(bind.uid)
             cluster.remove_job(bind.job)
     assert len(bound) == len(set(bound)) == 12
+
+
+def test_a_job_that_uses_up_the_steps_of_a_cycle_by_itself_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allocate uses them up, so a cut cycle would end before the job had its turn in the actions that evict."""
+    monkeypatch.setattr(rounds_module, "STEPS", 60)
+    world = CoreCluster("navarch")
+    world.queue("q")
+    for number in range(100):
+        world.node(f"n{number}", cpu=4)
+    world.gang("never", "q", 61)
+    for number in range(61):
+        world.pod(f"never-{number}", {"cpu": f"{2000 + number}m" if number else "5"}, group="never")
+    small = {f"small-{number}": f"{100 + number}m" for number in range(10)}
+    for name, cpu in (small | {"none": "6"}).items():
+        world.now += 1
+        world.gang(name, "q", 1)
+        world.pod(name, {"cpu": cpu}, group=name)
+    for _ in range(12):
+        world.cycle()
+    assert set(world.bound) == set(small)
+    assert world.codes["ns/never"] and world.codes["ns/none"]
+
+
+def test_room_that_was_made_for_a_job_is_not_given_to_those_whose_turn_it_is() -> None:
+    cluster = with_nodes(("a", {"cpu": 4}))
+    add_job(cluster, "low", [shape(cpu=4)], node="a")
+    add_job(cluster, "high", [shape(cpu=4)], priority=100, created=1.0)
+    for number in range(10):
+        add_job(cluster, f"crowd-{number}", [shape(cpu=f"{1000 + number}m")], priority=1, created=2.0 + number)
+    policy, rounds = preset("navarch", REGISTRY.catalogue()), Rounds(4.0)
+    first = run_cycle(cluster, policy, REGISTRY, 100.0, 1, "c", rounds=rounds).record
+    rounds.end(cut=False)
+    assert [eviction.uid for eviction in first.evictions] == ["low-0"]
+    apply(cluster, first)
+    cluster.remove_task("low-0")
+    second = run_cycle(cluster, policy, REGISTRY, 101.0, 2, "c", rounds=rounds).record
+    assert [bind.job for bind in second.binds] == ["ns/high"]
+
+
+@pytest.mark.parametrize("name", ["navarch", "volcano", "kube-scheduler"])
+def test_pods_of_a_job_that_sits_out_are_told_nothing_and_start_no_further_cycle_once_all_were_tried(name: str) -> None:
+    cluster, policy, rounds, more = with_nodes(("a", {"cpu": 12})), preset(name, REGISTRY.catalogue()), Rounds(4.0), list[bool]()
+    for number in range(12):
+        add_job(cluster, f"grows-{number}", [shape(cpu=1), shape(cpu=f"{1000 + number}m")], minimum=1, created=float(number))
+        held = cluster.task(f"grows-{number}-0")
+        assert held is not None
+        cluster.put_task(replace(held, node="a", status=TaskStatus.RUNNING))
+    tried = list[str]()
+    for number in range(3):
+        cycle = run_cycle(cluster, policy, REGISTRY, 100.0, number, "c", rounds=rounds)
+        rounds.end(cut=cycle.record.cut)
+        more.append(cycle.more)
+        assert len(cycle.snapshot.jobs.sitting_out) == 8
+        assert {refusal.reason for decision in cycle.record.jobs for refusal in decision.refusals} == {"Unschedulable"}
+        tried += [decision.job for decision in cycle.record.jobs if decision.refusals]
+    assert len(tried) == len(set(tried)) == 12
+    assert more == [True, True, False]
+
+
+def test_under_a_policy_that_promises_room_the_first_job_of_a_queue_is_always_there_and_the_others_have_rounds() -> None:
+    cluster, rounds, seen = backlog(), Rounds(4.0), set[str]()
+    for _ in range(6):
+        snapshot = cluster.snapshot()
+        later = {cluster.jobs.keys[row] for row in rounds.leave_out(snapshot, promises=True)}
+        now = {key.partition("/")[2] for key in cluster.jobs.rows.of if key not in later}
+        assert {"q1-5", "q2-5"} <= now
+        seen |= now
+        rounds.end(cut=False)
+    assert len(seen) == 12
+
+
+def test_a_policy_that_keeps_the_order_asks_for_no_further_cycle_over_the_same_jobs() -> None:
+    cluster, rounds = backlog(), Rounds(4.0)
+    given(cluster, rounds, in_order=True)
+    assert rounds.more
+    rounds.end(cut=False)
+    given(cluster, rounds, in_order=True)
+    assert not rounds.more
