@@ -21,7 +21,7 @@ import logging
 import resource
 import socket
 import ssl
-from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Final
 
 from aiohttp import web
@@ -31,6 +31,8 @@ from msgspec import Struct
 log = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
+AT_ONCE: Final = 32
+"""Connections that are accepted before other work goes on."""
 ROOM_SECONDS: Final = 0.05
 PAUSE_SECONDS: Final = 1.0
 """After an error of `accept`: no descriptors are left, say."""
@@ -91,7 +93,7 @@ class Listener:
             self._close_sockets()
             raise
         for each in self._sockets:
-            self._spawn(self._accept(each))
+            self._resume(each)
 
     def _listen(self, family: int, protocol: int, address: tuple[object, ...]) -> None:
         made = socket.socket(family, socket.SOCK_STREAM, protocol)
@@ -106,40 +108,59 @@ class Listener:
 
     async def stop(self) -> None:
         """Listen no more. Connections that are open belong to the runner."""
-        tasks = list(self._tasks)
+        loop, tasks = asyncio.get_running_loop(), list(self._tasks)
+        for each in self._sockets:
+            loop.remove_reader(each)
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         self._close_sockets()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _close_sockets(self) -> None:
         for each in self._sockets:
             each.close()
         self._sockets.clear()
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _resume(self, listening: socket.socket) -> None:
+        if listening in self._sockets:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
-    async def _accept(self, listening: socket.socket) -> None:
+    def _pause(self, listening: socket.socket, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        while True:
-            while len(self._open()) >= self._most:
-                await asyncio.sleep(ROOM_SECONDS)
+        loop.remove_reader(listening)
+        loop.call_later(seconds, self._resume, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        """Connections wait. `loop.sock_accept` is not used: cancelled at the wrong moment, it loses one."""
+        for _ in range(AT_ONCE):
+            held = self._open()
+            if len(held) >= self._most:
+                self._pause(listening, ROOM_SECONDS)
+                return
             try:
-                accepted, address = await loop.sock_accept(listening)
+                accepted, (address, *_) = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
             except OSError as error:
                 log.warning("port %d accepts no connection now: %s", self.port, error)
-                await asyncio.sleep(PAUSE_SECONDS)
-                continue
-            if sum(each == address[0] for each in self._open().values()) >= self._bounds.per_address:
+                self._pause(listening, PAUSE_SECONDS)
+                return
+            if sum(each == address for each in held.values()) >= self._bounds.per_address:
                 accepted.close()
                 continue
+            accepted.setblocking(False)
             protocol = self._server()
-            self._address[protocol] = address[0]
+            self._address[protocol] = address
             self._beginning.add(protocol)
-            self._spawn(self._begin(protocol, accepted))
+            task = asyncio.get_running_loop().create_task(self._begin(protocol, accepted))
+            self._tasks.add(task)
+            task.add_done_callback(partial(self._began, protocol, accepted))
+
+    def _began(self, protocol: RequestHandler, accepted: socket.socket, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if protocol in self._beginning:  # it was cancelled before it ran
+            self._beginning.discard(protocol)
+            accepted.close()
 
     def _open(self) -> dict[RequestHandler, str]:
         alive = self._beginning.union(self._server.connections)
