@@ -12,9 +12,10 @@ lists what the handler may rely on.
 The informer starts with WatchList: one stream of all objects, then a bookmark, then changes. On servers without WatchList, and with
 `paged=True`, it reads a paged list and then watches. A stream that ends or breaks is resumed from the last version. These start over
 with a new list, and the handler receives only the difference: 410, as a reply or as an event; a version from the future (a server
-restored from a backup); a version that the server refuses repeatedly without such a reason; bytes that are not JSON in UTF-8
-(`BrokenStream`). Each start reads the latest state, not an older one from a cache. A list that shows no object any more, or an older
-state than is known, is believed when the next list says the same: a proxy or a replica that lags may have answered.
+restored from a backup); a version that the server refuses repeatedly without such a reason; bytes that are not JSON in UTF-8, and
+events that contradict what is known (`BrokenStream`), such as a version that is not newer than the one before. Each start reads the
+latest state, not an older one from a cache. A list that shows no object any more, or an older state than is known, is believed when
+the next list says the same: a proxy or a replica that lags may have answered.
 
 A kind that is not served (404) is waited for. With `optional=True` it counts as synced meanwhile; `retry_now()` makes the informer
 try again at once (see `informer_group`). When a kind disappears, its objects are deleted. A 404 counts as that only if discovery
@@ -127,8 +128,9 @@ class Informer(Generic[T]):
         rng: random.Random | None = None,
         paged: bool = False,
         objects: dict[ObjectKey, T] | None = None,
+        contradiction: Callable[[T], str] | None = None,
     ) -> None:
-        """`objects`: the dict to keep the store in, if another part shares it.
+        """`objects`: the dict to keep the store in, if another part shares it. `contradiction`: that of `ObjectStore`.
 
         `absent`: the server has just said that it serves no version of the kind. If the kind is optional, the first attempt is made as
         late as a retry, or when a CRD makes the kind available (`InformerGroup`).
@@ -154,7 +156,7 @@ class Informer(Generic[T]):
         self._rng = rng or random.Random()
         self._decoder = ObjectDecoder(type, salvage)
         self._on_bad = on_bad
-        self._objects = ObjectStore(handler, self._count_bad, objects)
+        self._objects = ObjectStore(handler, self._count_bad, objects, contradiction)
         self._backoff = Backoff(first=self._patience.retry_first, cap=self._patience.retry_longest, rng=self._rng)
         self._version = ""  # empty: all objects are needed first
         self._newest = ""
@@ -346,8 +348,11 @@ class Informer(Generic[T]):
         version = self._version
         for event in events:
             if isinstance(event, Change):
+                newer = event.object.metadata.resource_version or ""
+                if not _follows(newer, version):
+                    raise BrokenStream(f"watch: an event of version {newer!r} after {version}")
                 apply(event)
-                version = event.object.metadata.resource_version or version
+                version = newer
             elif isinstance(event, Bookmark):
                 if _went_back(event.resource_version, version):
                     raise _StartOver(f"bookmark {event.resource_version} is older than {version}")
@@ -506,6 +511,14 @@ def _is_no_start(error: KubeError) -> bool:
 
 def _is_from_the_future(error: ApiError) -> bool:
     return error.has_cause("ResourceVersionTooLarge") or "Too large resource version" in error.message
+
+
+def _follows(version: str, known: str) -> bool:
+    """Whether a change may come after what is known: versions grow."""
+    try:
+        return int(version) > int(known)
+    except ValueError:
+        return version != known
 
 
 def _went_back(version: str, known: str) -> bool:

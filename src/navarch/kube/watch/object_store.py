@@ -10,6 +10,10 @@ It does no I/O: an informer passes in events and whole lists. Whatever the strea
 - A bad object (see `decoding`) goes to `on_bad`, once for each of its versions. If an earlier version was good, it stays: forgetting
   it would free what the object still holds. The deletion of a bad object is still recognised.
 - If a handler raises, that object becomes a bad one; the others are not affected.
+
+Bytes of a watch can be corrupted so that they are JSON still. An event that contradicts what is known is not applied (`BrokenStream`):
+an object without uid or version, a change of an object that is not there, another uid without a deletion before, or what the caller
+knows of the kind (`contradiction`). The informer then lists again.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
 from navarch.kube.errors import KubeError
-from navarch.kube.watch.decoding import BadObject, Change, HasMetadata, Metadata, key_of
+from navarch.kube.watch.decoding import BadObject, BrokenStream, Change, HasMetadata, Metadata, key_of
 from navarch.object_types import ObjectKey
 
 log = logging.getLogger(__name__)
@@ -56,7 +60,15 @@ def log_bad(metadata: Metadata, error: Exception) -> None:
 class ObjectStore(Generic[T]):
     """`objects` by (namespace, name), in the given dict if its owner shares it; `bad` holds the metadata of bad objects."""
 
-    def __init__(self, handler: Handler[T], on_bad: OnBad = log_bad, objects: dict[ObjectKey, T] | None = None) -> None:
+    def __init__(
+        self,
+        handler: Handler[T],
+        on_bad: OnBad = log_bad,
+        objects: dict[ObjectKey, T] | None = None,
+        contradiction: Callable[[T], str] | None = None,
+    ) -> None:
+        """`contradiction(new)`: what of a newer version cannot be, by what is known of the object; empty: nothing."""
+        self._contradiction = contradiction
         self.objects: Final = {} if objects is None else objects
         self.bad: dict[ObjectKey, Metadata] = {}
         self._handler = handler
@@ -69,9 +81,19 @@ class ObjectStore(Generic[T]):
         metadata = new.metadata
         key = (metadata.namespace or "", metadata.name)
         old = self.objects.get(key)
+        known = old.metadata if old is not None else self.bad.get(key)
         if change.type == "DELETED":
             self._gone(key, metadata.uid)
-        elif old is None or old.metadata.uid != metadata.uid or is_newer(metadata, old.metadata):
+            return
+        if not metadata.uid or not metadata.resource_version:
+            raise _broken(change, "it has no uid or no resourceVersion")
+        if known is None and change.type == "MODIFIED":
+            raise _broken(change, "it is not known")
+        if known is not None and known.uid != metadata.uid:
+            raise _broken(change, f"it is known with the uid {known.uid}, and was not deleted")
+        if old is None or is_newer(metadata, old.metadata):
+            if old is not None and self._contradiction is not None and (wrong := self._contradiction(new)):
+                raise _broken(change, wrong)
             self._put(key, old, new)
 
     def apply_bad(self, bad: BadObject) -> None:
@@ -187,6 +209,11 @@ class ObjectStore(Generic[T]):
             # The watch goes on: an object that the handler fails on is reported as invalid, and costs the others nothing.
             log.exception("handler failed on %s/%s (uid %s)", metadata.namespace, metadata.name, metadata.uid)
             self._on_bad(metadata, error)
+
+
+def _broken(change: Change[T], why: str) -> BrokenStream:
+    metadata = change.object.metadata
+    return BrokenStream(f"watch: {change.type} of {metadata.namespace}/{metadata.name} (uid {metadata.uid}): {why}")
 
 
 def _version(metadata: Metadata) -> tuple[str | None, str | None]:

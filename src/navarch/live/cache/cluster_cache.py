@@ -113,6 +113,15 @@ class ClusterCache(AssumedObjects):
     def remove_pod(self, uid: str) -> None:
         self._ingest.remove_pod(uid)
 
+    def contradiction(self, pod: Pod) -> str:
+        """A pod that has a node keeps it, and a binding of ours that the API server accepted names the node."""
+        task, bind = self.api_task(pod.metadata.uid or ""), self.assumed.binds.get(pod.metadata.uid or "")
+        if task is not None and task.node:
+            return "" if pod.spec.node_name == task.node else f"spec.nodeName was {task.node} and is {pod.spec.node_name!r}"
+        if bind is not None and bind.written and not bind.delegated and pod.spec.node_name not in (None, "", bind.node):
+            return f"it was bound to {bind.node}, and spec.nodeName is {pod.spec.node_name!r}"
+        return ""
+
     def end_waits(self) -> None:
         """Let pods that waited long enough for KAI's pod grouper go on without it."""
         self._ingest.end_waits()

@@ -49,6 +49,9 @@ class ObjectCache(Protocol):
 
     def remove_pod(self, uid: str) -> None: ...
 
+    def contradiction(self, pod: Pod) -> str:
+        """What of a newer version of the pod cannot be, by what is known of it; empty: nothing."""
+
     def put(self, spec: Spec, version: int = 0) -> None: ...
 
     def remove(self, spec: Spec) -> None: ...

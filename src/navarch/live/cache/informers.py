@@ -63,6 +63,7 @@ class Informers:
             salvage=read_partial_pod,
             paged=True,
             objects=cache.pods,
+            contradiction=cache.contradiction,
         )
         self._of_owners: dict[str, Informer[Any]] = {}
         """Informers of kinds that own pods and say how many of them form a gang."""

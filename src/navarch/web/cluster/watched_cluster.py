@@ -121,6 +121,9 @@ class WatchedCluster:
         self._collected.pop(pod.metadata.uid or pod.key, None)
         return self._ingest.put_partial(pod)
 
+    def contradiction(self, pod: Pod) -> str:
+        return ""
+
     def remove_pod(self, uid: str) -> None:
         if self.collecting:
             self._collected[uid] = None
