@@ -86,11 +86,12 @@ class BlockersAnswer(_Part):
 
 
 class Price(_Part):
-    """What a change costs others: jobs that are evicted for it, that start no longer, that start as well."""
+    """What a change costs others: jobs that are evicted for it, that start no longer, that start as well, that are ended."""
 
     evicts: list[str] = field(default_factory=list)
     delays: list[str] = field(default_factory=list)
     also_starts: list[str] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
 
 
 class Change(_Part):
@@ -104,6 +105,8 @@ class Change(_Part):
     starts: bool
     cycles: int
     price: Price = field(default_factory=Price)
+    because: str = ""
+    """Of one more node with which the job does not start: why not."""
 
 
 class Deciding(_Part):
@@ -285,7 +288,7 @@ class Explanation(_Part):
         found.update(each.job for each in self.blockers.may_take)
         found.update(each.job for eviction in self.evictions for each in eviction.instead)
         for change in self.changes:
-            found.update(change.price.evicts, change.price.delays, change.price.also_starts)
+            found.update(change.price.evicts, change.price.delays, change.price.also_starts, change.price.ends)
         return found
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import islice
 
 from navarch.engine.job_sentence import behind_others, why_it_waits
-from navarch.engine.reasons import Reason, dominant, takes_no_part
+from navarch.engine.reasons import NEVER, Reason, dominant, takes_no_part
 from navarch.explanation import cause
 from navarch.explanation.blockers import BlockingSet, blocking_set
 from navarch.explanation.changes import admin, user
@@ -364,10 +364,16 @@ class Search:
         user.drop_clauses(changes, self._found_clauses)
         if not self._grows:  # what follows belongs to the whole job, which runs
             user.relax_topology(changes)
-            user.other_queues(changes, self.trials.input.of_kind("Queue"))
-            user.higher_priority(changes)
+            if not self._lacks_room_for_ever:
+                user.other_queues(changes, self.trials.input.of_kind("Queue"))
+                user.higher_priority(changes)
             user.smaller_gang(changes)
         user.smaller_pods(changes)
+
+    @property
+    def _lacks_room_for_ever(self) -> bool:
+        """Empty nodes have no room for it either, so no queue, weight, bound or priority helps."""
+        return self._never and self.answer.cause.code == NEVER
 
     # 6: the administrator
 
@@ -386,9 +392,10 @@ class Search:
         if self.base.cycles == 1:
             return
         admin.missing_queue(changes)
-        admin.more_quota(changes, self.base.records[0])
-        admin.more_namespace_quota(changes)
-        admin.more_weight(changes)
+        if not self._lacks_room_for_ever:
+            admin.more_quota(changes, self.base.records[0])
+            admin.more_namespace_quota(changes)
+            admin.more_weight(changes)
         admin.more_nodes(changes)
         self._defragment()
         admin.end_blockers(changes, self._blocking, workload_names(self.census, [unit.name for unit in self._blocking]))

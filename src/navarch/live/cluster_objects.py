@@ -46,7 +46,6 @@ async def cluster_objects(client: Client) -> ClusterObjects:
     found.documents = _with_pods(found.documents)
     if refused:
         found.notes.append(f"not seen, because they may not be listed: {', '.join(sorted(set(refused)))}; answers may be wrong")
-    found.notes.append("each kind was listed once, at one resourceVersion; kinds may be some moments apart")
     return found
 
 

@@ -178,5 +178,5 @@ def test_a_job_that_never_starts_is_told_once_and_nodes_do_not_contradict_it(tmp
         "  never: it does not start on the empty cluster either (proved)",
     ]
     assert text.count("empty cluster") == 1 and "\n  start: " not in text
-    assert "nodes: 2 of 2 could take one pod of it, if it were placed before other waiting pods" in " ".join(text.split())
+    assert "nodes: 2 of 2 could take one pod of it" in " ".join(text.split())
     assert "2 Insufficient nvidia.com/gpu, with 4 other pods of this job placed." in " ".join(text.split())

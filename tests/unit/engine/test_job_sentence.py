@@ -79,3 +79,17 @@ def test_where_no_single_change_helps_that_is_said() -> None:
     found = navarch.explain([*objects, *nodes(4)[2:], *gang("c", 1, 8, on="n2"), *gang("d", 1, 8, on="n3")], "bert")
     assert found.sentence == "needs 24 GPUs: 0 are free"
     assert found.deciding is not None and found.deciding.rule == "none"
+
+
+def test_a_job_that_lacks_room_for_ever_is_offered_no_queue_and_no_weight() -> None:
+    found = navarch.explain([queue("a", 1), queue("b", 1), *nodes(1), *gang("bert", 1, 9, "a")], "bert")
+    assert found.state == "impossible"
+    assert not {each.kind for each in found.changes} & {"queue", "weight", "quota", "priorityClass"}
+
+
+def test_one_more_node_that_does_not_help_says_why_and_the_end_of_a_job_is_priced() -> None:
+    objects = [*nodes(2), *gang("runs", 2, 8, on="n0"), *gang("bert", 2, 8)]
+    objects = [node("n0").gpu(16).cpu(64), *objects[1:]]
+    found = navarch.explain(objects, "bert")
+    assert [each.price.ends for each in found.changes if each.kind == "end"] == [["default/runs"]]
+    assert all(each.starts or each.because for each in found.changes if each.kind == "node")

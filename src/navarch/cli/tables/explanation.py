@@ -57,7 +57,7 @@ def _says(found: Explanation, starts: bool) -> str:
 
 def _place(console: Console, found: Explanation) -> None:
     order = found.order
-    if order.place is not None:
+    if order.place is not None and found.state != "impossible":
         text = f"place: {order.place} of {order.of} in queue {order.queue}, {order.overall} of {order.overall_of} in all queues"
         print_prose(console, text, "  ")
     if order.starts_alone is not None and order.overall_of > 1 and found.state != "impossible":
@@ -77,7 +77,7 @@ def _start(console: Console, found: Explanation) -> None:
 def _nodes(console: Console, found: Explanation) -> None:
     nodes = found.nodes
     could = f"{nodes.feasible} of {nodes.total} could take one pod of it"
-    print_prose(console, f"nodes: {could}, if it were placed before other waiting pods")
+    print_prose(console, f"nodes: {could}{', if it were placed before other waiting pods' if found.order.overall_of > 1 else ''}")
     if nodes.message and nodes.message != found.cause.message:
         print_prose(console, nodes.message, "  ")
     clauses = nodes.clauses[:_CLAUSES]
@@ -144,7 +144,7 @@ def _changes(console: Console, found: Explanation) -> None:
 
 def _effect(found: Explanation, change: Change) -> str:
     if not change.starts:
-        return _says(found, False)
+        return _says(found, False) + (f", because {change.because.rstrip('.')}" if change.because else "")
     parts = [_says(found, True) + ("" if change.cycles == 1 else f" after {change.cycles} cycles")]
     price = change.price
     for word, jobs in (("evicts", price.evicts), ("delays", [each for each in price.delays if each not in price.evicts])):

@@ -206,4 +206,8 @@ def end_blockers(changes: Changes, units: Sequence[Unit], known: Mapping[str, st
     """The blocking set, as an order. `known`: names by which people know jobs."""
     if units:
         names = ", ".join(known.get(unit.name, unit.name) for unit in units)
-        changes.attempt(BY, "end", f"end {names}", [], [each for unit in units for each in unit.references], cycles=1)
+        removed = [each for unit in units for each in unit.references]
+        if changes.attempt(BY, "end", f"end {names}", [], removed, cycles=1):
+            for each in changes.found:
+                if each.kind == "end":
+                    each.price.ends = [unit.name for unit in units]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from navarch.engine.reasons import dominant
 from navarch.explanation.result import Change, Price
 from navarch.explanation.subject import Object, Subject
 from navarch.explanation.trials import MOST_CYCLES, Outcome, Trials, evicted_in, started_after
@@ -92,8 +93,16 @@ class Changes:
             cycles=outcome.cycles or cycles,
             price=self._price(outcome) if outcome.starts else Price(),
         )
+        if kind == "node" and not outcome.starts:
+            change.because = self._because(objects)
         if not any(each.objects == change.objects and each.remove == change.remove for each in self.found):
             self.found.append(change)
+
+    def _because(self, objects: Sequence[Object]) -> str:
+        """Why the job does not start with these objects in the first cycle."""
+        seen = self.trials.run(objects, cycles=1, keep=True)
+        reason = dominant(seen.decision.reasons) if seen is not None and seen.decision is not None else None
+        return reason.message if reason is not None else ""
 
     def _price(self, outcome: Outcome) -> Price:
         """Against the same number of cycles without the change."""

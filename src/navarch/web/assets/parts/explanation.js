@@ -130,6 +130,7 @@ function Price({ price }) {
   const links = (jobs) => html`<${Few} items=${jobs.map((job) => html`<${JobLink} id=${job} />`)} />`;
   const parts = [
     price.evicts?.length > 0 && html`<div>evicts ${links(price.evicts)}</div>`,
+    price.ends?.length > 0 && html`<div>ends ${links(price.ends)}</div>`,
     price.delays?.length > 0 && html`<div>delays ${links(price.delays)}</div>`,
     price.alsoStarts?.length > 0 && html`<div>also starts ${links(price.alsoStarts)}</div>`,
   ].filter(Boolean);
