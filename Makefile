@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-pythons test-slow lint format docs reference screenshots picture site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest field-programs soak jitter rest explore fuzz lock sbom clean
+.PHONY: up test test-pythons test-slow lint format docs reference screenshots picture site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest field-programs soak jitter rest explore fuzz lock sbom root-file-system clean
 
 # `make test PYTHON=python3.12` means that interpreter: .venv is made anew if it has another one.
 VERSION_OF = $(shell $(1) -c 'import sys; print(sys.version)' 2>/dev/null)
@@ -171,6 +171,11 @@ sbom: $(TOOLS)/bin/uv
 PROGRAMS ?=
 field-programs: $(STAMP)
 	$(BIN)/python -m tests.field.build $(PROGRAMS)
+
+# A root file system with what the image has, which tests run read-only; needs root, and mmdebstrap and bubblewrap from Debian.
+ROOT_FILE_SYSTEM ?= $(HOME)/.cache/navarch/root
+root-file-system:
+	deploy/root-file-system.sh $(ROOT_FILE_SYSTEM)
 
 # A real kube-apiserver and kube-scheduler for the live suites, and helm for the chart, built with Go into ~/.cache/navarch;
 # at once when nothing changed.

@@ -122,7 +122,8 @@ def test_the_entry_point_is_a_script_of_ours_where_the_path_leads() -> None:
     (entry,), (command,) = of("ENTRYPOINT"), of("CMD")
     assert yaml.safe_load(" ".join(entry)) == list(PROJECT["scripts"]) == ["navarch"]
     assert yaml.safe_load(" ".join(command)) == ["run"]
-    (made,) = [place for words in of("RUN") for place in re.findall(r"-m venv (\S+)", " ".join(words))]
+    assert of("RUN") == [["sh", "environment.sh"]]
+    (made,) = re.findall(r"-m venv (\S+)", (TOP / "deploy" / "environment.sh").read_text(encoding="utf-8"))
     (copied,) = [words for words in of("COPY") if words[0] == "--from=build"]
     assert copied[1:] == [made, made]
     environment = dict(word.split("=", 1) for words in of("ENV") for word in words)
@@ -149,6 +150,7 @@ def test_only_what_the_image_is_made_of_reaches_the_build(context: Path) -> None
         "LICENSE",
         "README.md",
         "constraints.txt",
+        "environment.sh",
         "pyproject.toml",
         "requirements.lock",
         "src",
