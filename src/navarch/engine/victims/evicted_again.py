@@ -18,6 +18,7 @@ import numpy as np
 
 from navarch.engine.job import Job
 from navarch.engine.reasons import Event, Reason
+from navarch.engine.record import CycleRecord
 from navarch.model.spec import Condition, JobSpec
 from navarch.model.status import IS_ACTIVE, TaskStatus
 from navarch.model.timestamps import rfc3339
@@ -36,6 +37,19 @@ def times(spec: JobSpec) -> int:
     found = next((each.reason for each in spec.conditions if each.type == CONDITION), "")
     count = found.removeprefix(CONDITION)
     return int(count) if count.isdecimal() else 0
+
+
+def evicted_in_a_row(record: CycleRecord, now: float) -> set[str]:
+    """Keys of jobs that this cycle evicted once more in a row."""
+    if not record.evictions:
+        return set()
+    news = {
+        decision.job
+        for decision in record.jobs
+        for each in decision.conditions
+        if each.type == CONDITION and each.last_transition == now and each.reason != f"{CONDITION}1"
+    }
+    return news & {eviction.job for eviction in record.evictions}
 
 
 def protection(count: int) -> float:

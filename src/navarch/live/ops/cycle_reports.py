@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from navarch.engine.record import CycleRecord
+from navarch.engine.victims.evicted_again import evicted_in_a_row
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle
 from navarch.live.ops.metric_names.followed_metrics import FollowedMetrics
@@ -81,6 +82,7 @@ class CycleReports:
         self._warnings.take(record.warnings, cycle.now)
         if not news:
             return
+        self._metrics.repeated_evictions.inc(len(evicted_in_a_row(record, cycle.now)))
         if record.binds or record.evictions:
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3

@@ -79,6 +79,9 @@ class Metrics:
             "navarch_pod_wait_seconds", "From a pod's creation to its binding.", buckets=_WAIT, registry=registry
         )
         self.evictions = Counter("navarch_evictions", "Evictions by how they ended.", ["action", "result"], registry=registry)
+        self.repeated_evictions = Counter(
+            "navarch_evictions_repeated", "Jobs that were evicted again before they had their run time.", registry=registry
+        )
         self.gangs_released = Counter(
             "navarch_gangs_released", "Gangs given up after being bound in part for too long.", registry=registry
         )
