@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from navarch.engine.record import CycleRecord
+from navarch.engine.victims.evicted_again import evicted_in_a_row
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.progress import SimulatedJob
 from navarch.simulator.queue_measures import QueueMeasures
@@ -75,6 +76,11 @@ class Measures:
         self.names = Names()
         self.preemptions = 0
         self.lost_gpu_seconds = 0.0
+        self.repeated_evictions = 0
+        """Evictions of jobs that were evicted shortly before."""
+        self._vain = 0
+        self._gains: dict[str, int] = {}
+        """Job -> evictions for it since it last moved."""
         self.failures = 0
         self.decision_seconds = 0.0
         self.placements = 0
@@ -105,9 +111,12 @@ class Measures:
     def moved(self, now: float, job: SimulatedJob) -> None:
         self._hold(now, job, job.held_cores if self.cores else job.held_gpus)
         self._wait(now, job.job.name, job.job, not job.nodes)
+        if job.nodes:
+            self._gains.pop(job.spec.key, None)
 
     def ended_job(self, now: float, job: SimulatedJob, *, done: bool) -> None:
         self._hold(now, job, 0.0)
+        self._vain += self._gains.pop(job.spec.key, 0)
         self._wait(now, job.job.name, job.job, False)
         self.last = max(self.last, now)
         self.preemptions += job.preemptions
@@ -130,6 +139,10 @@ class Measures:
     def decided(self, now: float, record: CycleRecord, seconds: float) -> None:
         self.decision_seconds += seconds
         self.placements += len(record.binds)
+        self.repeated_evictions += len(evicted_in_a_row(record, now))
+        for eviction in record.evictions:
+            if eviction.for_:
+                self._gains[eviction.for_] = self._gains.get(eviction.for_, 0) + 1
 
     def fragmented_by(self, now: float, gpus: float) -> None:
         self.fragmented.note(now, gpus)
@@ -171,6 +184,11 @@ class Measures:
         return {key.rpartition("/")[2]: gpus for key, gpus in self._holds.items()}
 
     @property
+    def evictions_in_vain(self) -> int:
+        """Pods that were evicted for a job that then got no place."""
+        return self._vain + sum(self._gains.values())
+
+    @property
     def slowdown(self) -> list[float]:
         """Bounded slowdown of jobs that are done: completion over duration."""
         return [max(total / max(ran, SHORT), 1.0) for total, ran in zip(self.completion, self.durations)]
@@ -197,6 +215,8 @@ class Measures:
             "fragmentation": self._mean_share(self.fragmented, self.gpus),
             "preemptions": self.preemptions,
             "lostGpuSeconds": self.lost_gpu_seconds,
+            "repeatedEvictions": self.repeated_evictions,
+            "evictionsInVain": self.evictions_in_vain,
             "fairness": {"jain": self._jain(), "finishTime": summary(self.finish_time_fairness)},
         }
 

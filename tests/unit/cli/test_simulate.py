@@ -22,7 +22,7 @@ def test_json_has_the_documented_form_and_the_same_bytes_each_time() -> None:
     assert list(first["policies"]) == ["fifo", "sjf"]
     assert first["policies"]["fifo"].keys() == {
         *("jobs", "finished", "jct", "queueing", "makespan", "gpuAllocated"),
-        *("fragmentation", "preemptions", "lostGpuSeconds", "fairness"),
+        *("fragmentation", "preemptions", "lostGpuSeconds", "repeatedEvictions", "evictionsInVain", "fairness"),
     }
     assert first["policies"]["fifo"]["gpuAllocated"]["at"] == {"100": None, "130": None}
     assert first["policies"]["fifo"]["jct"].keys() == {"mean", "p50", "p90", "p99"}

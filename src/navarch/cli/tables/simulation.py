@@ -67,13 +67,15 @@ ROWS: tuple[tuple[str, str, Show | None], ...] = (
     ("fragmentation, mean", "fragmentation", percent),
     ("preemptions", "preemptions", count),
     ("GPU seconds lost", "lostGpuSeconds", count),
+    ("evicted again too soon", "repeatedEvictions", count),
+    ("evictions in vain", "evictionsInVain", count),
     ("finish-time fairness, p99", "fairness.finishTime.p99", ratio),
     ("Jain index over queues", "fairness.jain", ratio),
 )
 """Name, place in the figures, how it is shown; None: as a duration."""
 
 
-_ENDS = ("finished", "makespan", "preemptions", "lostGpuSeconds")
+_ENDS = ("finished", "makespan", "preemptions", "lostGpuSeconds", "repeatedEvictions", "evictionsInVain")
 """Without a meaning where jobs come and stay."""
 
 

@@ -111,6 +111,8 @@ function figures() {
     ["fragmentation, mean", percent, -1, of("fragmentation")],
     ["preemptions", number, -1, ends(of("preemptions"))],
     ["GPU hours lost", (v) => (v === null ? "–" : digits(v / 3600)), -1, data.gpus ? ends(of("lostGpuSeconds")) : []],
+    ["evicted again too soon", number, -1, ends(of("repeatedEvictions"))],
+    ["evictions in vain", number, -1, ends(of("evictionsInVain"))],
     ["jobs ended by their walltime", number, -1, some(detail((each) => each.endedEarly))],
     ["node failures", number, 0, some(detail((each) => each.nodeFailures))],
     ["finish-time fairness, p99 (1: as alone on an equal share)", plain, shorter, of("fairness.finishTime.p99")],

@@ -37,11 +37,13 @@ const FIGURES = [
   ["fragmentation, mean", percent, -1, "fragmentation"],
   ["preemptions", number, -1, "preemptions"],
   ["GPU hours lost", hours, -1, "lostGpuSeconds"],
+  ["evicted again too soon", number, -1, "repeatedEvictions"],
+  ["evictions in vain", number, -1, "evictionsInVain"],
   ["finish-time fairness, p99", plain, SHORTER, "fairness.finishTime.p99"],
   ["Jain index over queues", plain, 1, "fairness.jain"],
 ];
 // Figures that say nothing where jobs come and stay.
-const ENDS = new Set(["finished", "makespan", "preemptions", "lostGpuSeconds"]);
+const ENDS = new Set(["finished", "makespan", "preemptions", "lostGpuSeconds", "repeatedEvictions", "evictionsInVain"]);
 
 export function SimulationPage({ parts }) {
   const name = parts.join("/");
