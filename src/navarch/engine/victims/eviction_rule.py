@@ -55,6 +55,8 @@ class EvictionRule:
         self._shares = self._owed_by_plugins()
         self._table: UnitTable | None = None
         self._owed: OwedUnits | None = None
+        self._shared: tuple[int, IntArray] = -1, np.zeros(0, dtype=np.int64)
+        """The queue that was asked for last, and its answer (`_levels_shared`)."""
 
     def _owed_by_plugins(self) -> QueueShares:
         session = self.session
@@ -76,16 +78,23 @@ class EvictionRule:
 
     def _weaker(self, job: Job, before: int, depths: IntArray) -> BoolArray:
         """Which units one of the job may evict that comes before unit number `before`; its depth is the last."""
-        units, queue, lines = self._state()[0].units, job.queue.number, self._shares.lines
+        units, queue = self._state()[0].units, job.queue.number
         mine, theirs = int(depths[-1]), depths[:-1]
-        own = lines[queue] or (-1,)
-        shared = [sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(own, line))) for line in lines]
-        parting = TOP + np.array(shared, dtype=np.int64)[units.queue]
+        parting = TOP + self._levels_shared(queue)[units.queue]
         behind = np.arange(len(units.queue)) >= before
         own_minimum = (units.job == job.row) & ~units.surplus
         inside: BoolArray = (theirs < mine) | ((theirs == mine) & behind)
         weaker: BoolArray = np.where(units.queue == queue, inside, theirs < np.minimum(mine, parting)) & ~own_minimum
         return weaker
+
+    def _levels_shared(self, queue: int) -> IntArray:
+        """By queue: how many queues from the top down its line has in common with that of this one."""
+        if self._shared[0] != queue:
+            lines = self._shares.lines
+            own = lines[queue] or (-1,)
+            shared = [sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(own, line))) for line in lines]
+            self._shared = queue, np.array(shared, dtype=np.int64)
+        return self._shared[1]
 
     def running(self) -> list[RunningUnit]:
         """What runs or is promised a place, first by rank first."""

@@ -74,13 +74,30 @@ class OwedUnits:
         self._shares = shares
         self._total = total
         lines = shares.lines
+        inner = {number for line in lines for number in line[:-1]}
         self._levels = sorted({(len(line), line) for line in lines if line}, reverse=True)
         """Queues with what leads to them, those furthest down first."""
-        self._leaves = [number for number, line in enumerate(lines) if line and not any(number in other[:-1] for other in lines)]
-        self._below: dict[int, Rows] = {}
+        self._leaves = [number for number, line in enumerate(lines) if line and number not in inner]
+        self._below: dict[int, list[int]] = {}
+        """Queue -> itself and those below it."""
+        for number, line in enumerate(lines):
+            for above in line:
+                self._below.setdefault(above, []).append(number)
+        self._by_queue: Rows = np.argsort(units.queue, kind="stable")
+        self._first_of: list[int] = np.searchsorted(units.queue[self._by_queue], np.arange(len(lines) + 1)).tolist()
+        self._within = self._queues_within_share(inner)
+        self._indices: dict[int, Rows] = {}
         self._counted: dict[int, Rows] = {}
         self._lumps: dict[int, int | None] = {}
         self._depth: IntArray | None = None
+
+    def _queues_within_share(self, inner: set[int]) -> frozenset[int]:
+        """Queues at the end of their line that are owed all that runs in them: most queues, and they need no walk."""
+        amounts, lines = self._shares.amounts, self._shares.lines
+        end = np.array([line[-1] if line and line[-1] not in inner else -1 for line in lines], dtype=np.intp)[self.units.queue]
+        sums = np.zeros_like(amounts)
+        np.add.at(sums, end[end >= 0], self.units.amount[end >= 0])
+        return frozenset(np.flatnonzero(((sums <= amounts) | (sums == 0)).all(axis=1)).tolist()) - inner
 
     def depths(self, waiting: WaitingUnit | None = None) -> IntArray:
         """The depth of each unit; the last is that of the one that waits. What its job holds of it already is a part of it."""
@@ -95,14 +112,16 @@ class OwedUnits:
             for _, line in self._levels:
                 if line[0] == mine[0]:
                     self._count(line, depth, waiting if line[-1] in mine else None)
-        self._deal_lumps(depth, waiting, mine[:1])
+        self._deal_lumps(depth, waiting, mine)
         return depth
 
     def _count(self, line: tuple[int, ...], depth: IntArray, waiting: WaitingUnit | None) -> None:
         """Note the units that the queue at the end of the line is owed."""
         number = line[-1]
         found = self._counted.get(number) if waiting is None else None
-        if found is None:
+        if found is None and waiting is None and number in self._within:
+            found = self._counted[number] = self._members(number)
+        elif found is None:
             members = self._with(number, waiting)
             found = members.index[walk(members, self._shares.amounts[number], depth[members.index] > BORROWED)]
             if waiting is None:
@@ -110,10 +129,10 @@ class OwedUnits:
         depth[found] = np.maximum(depth[found], TOP + len(line) - 1)
 
     def _members(self, number: int) -> Rows:
-        found = self._below.get(number)
+        found = self._indices.get(number)
         if found is None:
-            below = [each for each, line in enumerate(self._shares.lines) if number in line]
-            found = self._below[number] = np.flatnonzero(np.isin(self.units.queue, below))
+            parts = [self._by_queue[self._first_of[each] : self._first_of[each + 1]] for each in self._below.get(number, ())]
+            found = self._indices[number] = parts[0] if len(parts) == 1 else np.sort(np.concatenate([self._by_queue[:0], *parts]))
         return found
 
     def _with(self, number: int, waiting: WaitingUnit | None) -> _Members:
@@ -130,16 +149,19 @@ class OwedUnits:
             np.insert(units.surplus[index], at, waiting.surplus),
         )
 
-    def _deal_lumps(self, depth: IntArray, waiting: WaitingUnit | None, touched: tuple[int, ...]) -> None:
+    def _deal_lumps(self, depth: IntArray, waiting: WaitingUnit | None, mine: tuple[int, ...]) -> None:
         """Of each queue the first unit of which at least half is left of what the queue is owed, queue by queue, as far as the cluster
-        has more than all owed units take. `touched`: below this queue depths are not those without the waiting unit."""
+        has more than all owed units take. `mine`: the line of the waiting unit; below its first queue depths are not those without
+        the unit."""
         owed = depth >= TOP
         taken = self.units.amount[owed[:-1]].sum(axis=0)
         if waiting is not None and owed[-1]:
             taken = taken + waiting.amount
         for number in self._leaves:
             own = waiting if waiting is not None and waiting.queue == number else None
-            if self._shares.lines[number][0] in touched:
+            if number in self._within and own is None and number not in mine:
+                continue
+            if self._shares.lines[number][0] in mine[:1]:
                 first = self._first_lump(number, depth, own)
             else:
                 if number not in self._lumps:
