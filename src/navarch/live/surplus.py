@@ -9,6 +9,7 @@ wait longer than `MOST` settling times. Pods without a group start alone and do 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -58,7 +59,10 @@ class Surplus:
             if beyond:
                 surplus[job] = beyond
                 self._started.setdefault(job, _Start(spec.queue, now))
-        ends = {job: self._end(self._started[job]) for job in surplus}
+        latest: dict[str, float] = {}
+        for start in self._started.values():
+            latest[start.queue] = max(start.at, latest.get(start.queue, start.at))
+        ends = {job: self._end(self._started[job], latest) for job in surplus}
         self._due = min((end for end in ends.values() if end > now), default=None)
         return frozenset(uid for job, end in ends.items() if end > now for uid in surplus[job])
 
@@ -69,9 +73,9 @@ class Surplus:
         self._due = None
         return True
 
-    def _end(self, start: _Start) -> float:
-        latest = max(each.at for each in self._started.values() if each.queue == start.queue)
-        return min(latest + self._settle, start.at + MOST * self._settle)
+    def _end(self, start: _Start, latest: Mapping[str, float]) -> float:
+        """`latest`: when a gang of each queue started last."""
+        return min(latest[start.queue] + self._settle, start.at + MOST * self._settle)
 
     def _members(self, job: str) -> list[TaskSpec]:
         cluster = self._cache.cluster
