@@ -32,6 +32,8 @@ PLUGINS: Mapping[str, Cases] = {
     "extender-failures": {"extender-protocol": (6, 17, 25, 29, 59)},
 }
 """The same of cases with one of the rarer plugins."""
+KAI: Mapping[str, Cases] = {"shared-gpus-by-counting": {"random": (55, 135), "random-2": (31, 46)}}
+"""The same of cycles of KAI."""
 
 
 def why(lists: Mapping[str, Cases], file: str, number: int) -> str:

@@ -65,9 +65,6 @@ class Semantics:
     )
 
     # Figures and views of a node.
-    lost_tasks_come_first: bool = switch(
-        False, "a job that lost tasks to a search finds no room in later searches of the cycle: it tries the lost tasks first"
-    )
     releasing_is_apart: bool = switch(
         False,
         "a task fits what is idle on a node or what is being released there, never the two together, and nodes of both kinds "
@@ -112,37 +109,13 @@ class Semantics:
         "even then",
     )
     evicts_for_all_pending: bool = switch(False, "gang eviction makes room for every pending task of a job at once, or for none")
-    moved_task_keeps_stale_share: bool = switch(
-        False, "taking back the move of a shared GPU's user to another GPU of its node leaves its old share there as being released"
-    )
-    victims_hold_ports: bool = switch(
-        False,
-        "a victim holds its host ports and counts for pod affinity on its node until it is gone, so a search finds neither free; such "
-        "a victim does not fit on its own node again",
-    )
     reclaim_sorts_queues_late: bool = switch(
         False, "what queues lose to reclaim moves them in the order of queues late: when they are next compared in its heap"
-    )
-    queues_are_sorted_late: bool = switch(
-        False, "a queue with child queues is compared by the child that was served last until its own turn comes"
-    )
-    devices_are_counted: bool = switch(
-        False,
-        "the books of shared GPUs are balanced by counting: where a GPU of a node is promised, an idle one can be lost for the rest "
-        "of the cycle, even if the promise or an eviction is taken back",
-    )
-    domains_are_exact: bool = switch(
-        True,
-        "nodes of a domain of a topology that cannot be used count in what the domain has free, and free parts of shared GPUs do not "
-        "count in how full it is",
     )
     evictions_settle: bool = switch(
         True, "who may be evicted for whom follows from the answers of plugins alone, so evictions can go round in a circle"
     )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
-    cut_search_ends_action: bool = switch(
-        False, "a search for victims that used up its budget ends its action: later jobs are not tried"
-    )
 
     # The load of nodes, and what is done about it.
     relief_exceeds_room: bool = switch(

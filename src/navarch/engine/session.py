@@ -17,7 +17,6 @@ from navarch.engine.gangs.sub_jobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.class_view import ClassView
-from navarch.engine.placement.counted_devices import CountedDevices
 from navarch.engine.placement.node_state import NodeState
 from navarch.engine.placement.shards import shard_nodes
 from navarch.engine.placement.shared_devices import SharedDevices
@@ -327,7 +326,7 @@ class Session(PluginRunner):
         """Start the accounts of shared devices. Must be called before the first view of a class."""
         if self.devices is None:
             assert not self._views, "classes were looked at before their devices were"
-            self.devices = CountedDevices(self) if self.semantics.devices_are_counted else SharedDevices(self)
+            self.devices = SharedDevices(self)
 
     def ignore_stuck_tasks(self, seconds: float) -> None:
         """Do not count the resources of tasks that have been leaving for longer than this as released."""

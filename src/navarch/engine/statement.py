@@ -76,8 +76,6 @@ class Statement:
         self.action = session.action
         self.operations: list[Operation] = []
         self._evictions: dict[int, Operation] = {}
-        self._moved_back: set[int] = set()
-        """With `moved_task_keeps_stale_share`: evicted tasks whose move to another device of their node was taken back."""
         self._each: PlacedEach | None = None
 
     def __len__(self) -> int:
@@ -184,11 +182,6 @@ class Statement:
                 restores=eviction,
             )
         )
-
-    def is_listed(self, task: int) -> bool:
-        """Whether the node of an evicted task still lists it. With `moved_task_keeps_stale_share` a move to another device of the node
-        that was taken back removes it from the list."""
-        return task not in self._moved_back
 
     def withdraw(self, task: int) -> None:
         """Take back a promise made earlier in the cycle; the task is pending again. Not undone by `discard`."""
@@ -339,13 +332,7 @@ class Statement:
             session.events.deallocated(Change(job, operation.tasks, operation.nodes, task, task.charge, view=view))
 
     def _tell_again(self, operation: Operation, sign: int) -> None:
-        devices, task = self.session.devices, operation.tasks[0]
-        if devices is not None and task in devices.groups:
-            if sign < 0:
-                devices.leave_again(operation.task, task, operation.nodes[0])
-            else:
-                promised = self._evictions[task].before == PIPELINED and self.session.semantics.evicted_promise_stays
-                devices.undo_leave_again(operation.task, task, operation.nodes[0], promised=promised)
+        task = operation.tasks[0]
         assert operation.job is not None
         repeated, row = self.session.repeated_evictions, operation.job.row
         if sign > 0 or operation.job.counts[self._evictions[task].before]:  # a status that no task has is not looked up
@@ -364,23 +351,10 @@ class Statement:
         elif operation.kind == RELEASING:
             self._evictions.pop(operation.tasks[0], None)
             self._unrelease(operation)
-            if operation.tasks[0] in self._moved_back:
-                self._moved_back.discard(operation.tasks[0])
-                self._keep_stale_share(operation)
         else:
             if operation.before == PENDING and operation.job is not None and not self.trial:
                 operation.job.last_undone.update(dict.fromkeys(operation.tasks, operation.kind))
             self._apply(operation, -1)
-            if operation.left and operation.came_from == operation.nodes[0] and self.session.semantics.moved_task_keeps_stale_share:
-                self._moved_back.add(operation.tasks[0])
-                if self.session.devices is not None:
-                    self.session.devices.keep_stale_share(operation.task, operation.tasks[0], operation.nodes[0])
-
-    def _keep_stale_share(self, eviction: Operation) -> None:
-        """The task is back on its node. What it left there for another device stays as leaving, beside the task itself."""
-        nodes, task, row = self.session.nodes, eviction.task, eviction.nodes[0]
-        nodes.place(np.array([row]), _ONE, task.request, task.footprint, 1, pipelined=False)
-        nodes.release(row, task.request, task.footprint, 1)
 
     def _unrelease(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job

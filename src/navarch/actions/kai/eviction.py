@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 
 from navarch.actions.kai.job_signatures import FailedJobs
-from navarch.actions.kai.lost_tasks import LostTasks
 from navarch.actions.kai.pending_jobs import KaiAction, not_ready
 from navarch.actions.kai.placement_failures import Failure, failed_task
 from navarch.actions.kai.queue_forest import QueueForest
@@ -56,20 +55,12 @@ class EvictingAction(KaiAction, ABC):
         forest = QueueForest(session, self.jobs(), self._next, depth=self.depth)
         while (job := forest.pop()) is not None:
             chunk = self._next(job)
-            lost = session.shared(LostTasks)
-            held_up = lost.hold_up(job)
-            if not held_up and (not chunk or self._broken_up(job)):
-                continue
-            if not self.may_start(job, lost.weighing(job) or () if held_up else chunk):
+            if not chunk or self._broken_up(job) or not self.may_start(job, chunk):
                 continue
             failures = failed.setdefault(self.table(job), FailedJobs(session))
             if uses_signatures and failures.is_no_easier(job):
                 continue
-            if held_up:
-                self._broken_up(job)
-                failures.add(job)
-                continue
-            if self._is_unresolvable(job, chunk) or self.budget.closed_to(job):
+            if self._is_unresolvable(job, chunk):
                 continue
             self.session.start_turn(job)
             statement = self.solve(job, chunk)
@@ -77,7 +68,7 @@ class EvictingAction(KaiAction, ABC):
                 if not self.budget.was_cut(job):
                     failures.add(job)
                 continue
-            self._commit(statement, forest)
+            self._commit(statement)
 
     def _next(self, job: Job) -> list[int]:
         return next_to_place(self.session, job.tree)
@@ -98,17 +89,15 @@ class EvictingAction(KaiAction, ABC):
                     return True
         return False
 
-    def _commit(self, statement: Statement, forest: QueueForest) -> None:
+    def _commit(self, statement: Statement) -> None:
         job_times = self.session.shared(JobTimes)
         moved = {operation.job.row: operation.job for operation in statement.operations if operation.job is not None}
         for operation in statement.operations:
             if operation.kind == TaskStatus.RELEASING and not operation.void and operation.job is not None:
                 job_times.note_eviction(operation.job)
         statement.commit()
-        self.session.shared(LostTasks).settle()
         for job in moved.values():
             self.sorted_jobs.update(job, keep=self._can_be_victim(job))
-            forest.update(job)
 
     # what the actions differ in
 
@@ -196,14 +185,11 @@ class Consolidation(EvictingAction):
         devices = session.devices
         assert devices is not None
         ready = session.ready_nodes()
-        free = devices.idle_parts() + devices.releasing_parts()
-        if not session.semantics.devices_are_counted:
-            free = np.maximum(free, 0)
+        free = np.maximum(devices.idle_parts() + devices.releasing_parts(), 0)
         kinds = [session.class_of(task) for task in chunk]
         asked = np.sum([kind.request for kind in kinds], axis=0)
         asked[[*devices.dims, *(dim for dim, _ in devices.slices), *session.claimable_dims]] = 0
-        leaves_traces = devices.any_shared and session.semantics.devices_are_counted  # then a trial that fails changes figures
-        if not leaves_traces and (asked > np.maximum(session.nodes.future_idle, 0).sum(axis=1)).any():
+        if (asked > np.maximum(session.nodes.future_idle, 0).sum(axis=1)).any():
             return False
         if sum(devices.gpus_of(kind, 0) for kind in kinds) > free[ready].sum():
             return False

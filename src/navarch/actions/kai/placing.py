@@ -53,8 +53,6 @@ class ChunkPlacement:
     """Why it failed, outside of a search: one failure for each set of nodes."""
     within: NodeSet | None = None
     """The same nodes as a set, if the caller has it."""
-    found_any: bool = False
-    """Whether it put a task on a node, also if that was rolled back."""
     _start: int = 0
 
     def place(self, job: Job, tree: GangTree | None = None) -> bool:
@@ -198,14 +196,13 @@ class ChunkPlacement:
 
     def _put(self, task: int, row: int, groups: tuple[str, ...], *, promised: bool) -> None:
         session, statement = self.session, self.statement
-        self.found_any = True
         job, kind = session.job_of(task), session.class_of(task)
         assert job is not None
         if self.evicted is not None and task in self.evicted and session.status[task] == TaskStatus.RELEASING:
             held = () if session.devices is None else session.devices.groups.get(task, ())
             # A pod that was moved before is still on the node that it leaves: finding it there takes back only its last eviction.
             left = session.left_places.get(task, {}).get(row)
-            same = (session.node[task] == row and held == groups and statement.is_listed(task)) or left == groups
+            same = (session.node[task] == row and held == groups) or left == groups
             if same and all(plugin.same_place(task, row) for plugin in session.implementing(SamePlace)):
                 statement.restore(task)
                 return

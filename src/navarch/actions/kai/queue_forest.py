@@ -3,22 +3,15 @@
 Jobs of a leaf queue are in job order. At every level of the tree, sibling queues are compared by their shares including their next
 job (`QueueRank`). For victims both orders are reversed, and a queue is compared as if the jobs taken so far and its next job were
 gone. Ranks are cached until the figures or the next job of the queue change, so a pop costs one comparison for each queue.
-
-There are two ways to find the next queue. Strict mode compares all siblings. With `queues_are_sorted_late` siblings are in a heap,
-and a queue is moved to its right place only when it is at the top and its jobs changed. A parent is then compared by the child
-that was served last, although another child may be next.
 """
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
-from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
-from operator import lt
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from navarch.actions.kai.lost_tasks import LostTasks
 from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import QueueRank
@@ -30,15 +23,13 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 TasksOf = Callable[[Job], Sequence[int]]
-Item = TypeVar("Item")
 
 
 class _Branch:
     """A queue of the tree with its jobs."""
 
     __slots__ = (
-        "children", "heap", "is_out_of_order", "jobs", "leaf", "leaving", "moved", "parent", "queue", "rank", "seen", "taken",
-        "touched", "weights",
+        "children", "jobs", "leaf", "leaving", "parent", "queue", "rank", "seen", "taken", "touched", "weights",
     )  # fmt: skip
 
     def __init__(self, queue: Queue | None, parent: _Branch | None) -> None:
@@ -46,8 +37,6 @@ class _Branch:
         self.parent = parent
         self.children: dict[str, _Branch] = {}
         self.jobs: list[tuple[OrderKey, int, Job]] = []
-        self.is_out_of_order = False
-        """Keys of waiting jobs changed, so that `jobs` may be no heap."""
         self.leaving: FloatArray | None = None
         self.leaf: _Branch | None = None
         """The leaf to serve next below this queue, and the rank with it, as of `seen`."""
@@ -56,10 +45,6 @@ class _Branch:
         self.taken: list[FloatArray] = []
         """Weights of popped jobs that `leaving` does not include yet."""
         self.touched = 0
-        self.heap: list[_Branch] = []
-        """Children with jobs below them, with `queues_are_sorted_late`."""
-        self.moved = True
-        """With `queues_are_sorted_late`: its jobs changed since it was moved to its place."""
         self.weights: tuple[Any, FloatArray] | None = None
 
 
@@ -106,10 +91,6 @@ class QueueForest:
             else:
                 heapify(entries)
             branch.jobs = entries
-        self._lost = session.shared(LostTasks) if session.semantics.lost_tasks_come_first and not victims else None
-        self._late = self._ranking is not None and session.semantics.queues_are_sorted_late
-        if self._late:
-            self._build(self._root)
         filled = [branch for branch in self._branches.values() if branch is not None and branch.jobs]
         self._only = filled[0] if victims and len(filled) == 1 else None
         """The one queue with victims: no queues are compared."""
@@ -124,48 +105,26 @@ class QueueForest:
                 assert branch is self._only, "what is left of a victim returns to its own queue"
                 return
             self._touch(branch)
-            if self._late:
-                self._enter(branch)
-
-    def update(self, job: Job) -> None:
-        """A waiting job lost tasks. With `queues_are_sorted_late` it stays where it is in the heap of its queue, and later pops
-        compare it by its new key."""
-        branch = self._branches.get(job.queue.name) if self._late else None
-        place = None if branch is None else next((i for i, entry in enumerate(branch.jobs) if entry[2] is job), None)
-        if branch is not None and place is not None:
-            branch.jobs[place] = (self.session.job_order(job), branch.jobs[place][1], job)
-            branch.is_out_of_order = True
 
     def pop(self) -> Job | None:
         """The best job of the best queue, removed from it."""
         if self._only is not None:
             self._drop_refused(self._only)
             return self._only.jobs.pop()[2] if self._only.jobs else None
-        leaf = self._top(self._root) if self._late else self._best(self._root)
+        leaf = self._best(self._root)
         if leaf is None:
             return None
         self._touch(leaf)
-        job: Job = leaf.jobs.pop()[2] if self.victims else self._first_of(leaf)
+        job: Job = leaf.jobs.pop()[2] if self.victims else heappop(leaf.jobs)[2]
         if self.victims and self._ranking is not None:
             weight = leaf.weights[1] if leaf.weights is not None and leaf.weights[0] == (id(job), job.version) else None
             leaf.taken.append(self._ranking.weigh_held(self.tasks_of(job)) if weight is None else weight)
-        if self._late:
-            self._leave_if_empty(leaf)
         return job
 
     def pop_from(self, queue: Queue) -> Job | None:
         """The first job of one queue, removed from it, whatever the order of queues. Not for victims."""
         leaf = self._branches.get(queue.name)
-        return None if leaf is None or not leaf.jobs else self._first_of(leaf)
-
-    def _first_of(self, leaf: _Branch) -> Job:
-        if not leaf.is_out_of_order:
-            return heappop(leaf.jobs)[2]
-        entries = leaf.jobs
-        entries[0], entries[-1] = entries[-1], entries[0]
-        job = entries.pop()[2]
-        _sift_down(entries, 0, lt)
-        return job
+        return None if leaf is None or not leaf.jobs else heappop(leaf.jobs)[2]
 
     # the tree
 
@@ -187,57 +146,6 @@ class QueueForest:
             branch = above.children[queue.name] = _Branch(queue, above)
         return branch
 
-    # siblings in heaps
-
-    def _build(self, branch: _Branch) -> None:
-        """Build every heap below, from the leaves up."""
-        if not branch.children:
-            self._drop_refused(branch)
-            return
-        for child in branch.children.values():
-            self._build(child)
-        branch.heap = [child for child in branch.children.values() if child.heap or child.jobs]
-        branch.heap.sort(key=cmp_to_key(lambda a, b: -1 if self._before(a, b) else 1))
-
-    def _enter(self, branch: _Branch) -> None:
-        """A queue has jobs again: it and its ancestors join the heaps that they are missing from."""
-        while branch.parent is not None and branch not in branch.parent.heap:
-            branch.parent.heap.append(branch)
-            _sift_up(branch.parent.heap, len(branch.parent.heap) - 1, self._before)
-            branch = branch.parent
-
-    def _leave_if_empty(self, branch: _Branch) -> None:
-        self._drop_refused(branch)
-        while branch.parent is not None and not branch.jobs and not branch.heap:
-            heap = branch.parent.heap
-            heap[0], heap[-1] = heap[-1], heap[0]
-            heap.pop()
-            _sift_down(heap, 0, self._before)
-            branch.moved = True
-            branch = branch.parent
-
-    def _top(self, branch: _Branch) -> _Branch | None:
-        """The leaf to serve next below a queue."""
-        while branch.heap:
-            child = branch.heap[0]
-            if not child.moved:
-                branch = child
-                continue
-            _sift_down(branch.heap, 0, self._before)
-            child.moved = False
-        return branch if branch.jobs else None
-
-    def _before(self, one: _Branch, other: _Branch) -> bool:
-        for branch in (one, other):
-            leaf = branch
-            while leaf.heap:
-                leaf = leaf.heap[0]
-            assert branch.queue is not None and self._ranking is not None
-            seen = (leaf.touched, self._ranking.rank_version(branch.queue))
-            if branch.leaf is not leaf or branch.seen != seen:
-                branch.leaf, branch.rank, branch.seen = leaf, None, seen
-        return bool(self._rank(other) < self._rank(one) if self.victims else self._rank(one) < self._rank(other))
-
     def _drop_refused(self, leaf: _Branch) -> None:
         while self._accepts is not None and leaf.jobs and not self._accepts(self._head(leaf)):
             leaf.jobs.pop() if self.victims else heappop(leaf.jobs)
@@ -252,7 +160,6 @@ class QueueForest:
         """Mark a queue and its ancestors after its jobs changed."""
         while branch is not None:
             branch.touched += 1
-            branch.moved = True
             branch = branch.parent
 
     def _best(self, branch: _Branch) -> _Branch | None:
@@ -302,30 +209,5 @@ class QueueForest:
         key = (id(head), head.version)
         if leaf.weights is None or leaf.weights[0] != key:
             weigh = self._ranking.weigh_held if self.victims else self._ranking.weigh_waiting
-            listed = self._lost.weighing(head) if self._lost is not None else None
-            leaf.weights = (key, weigh(self.tasks_of(head) if listed is None else listed))
+            leaf.weights = (key, weigh(self.tasks_of(head)))
         return leaf.weights[1]
-
-
-def _sift_down(heap: list[Item], place: int, before: Callable[[Item, Item], bool]) -> None:
-    """Move an entry down while a child comes before it. `heapq` compares in another order, which gives another result when entries
-    that were not moved have changed."""
-    while True:
-        child = 2 * place + 1
-        if child >= len(heap):
-            return
-        if child + 1 < len(heap) and before(heap[child + 1], heap[child]):
-            child += 1
-        if not before(heap[child], heap[place]):
-            return
-        heap[place], heap[child] = heap[child], heap[place]
-        place = child
-
-
-def _sift_up(heap: list[_Branch], place: int, before: Callable[[_Branch, _Branch], bool]) -> None:
-    while place:
-        above = (place - 1) // 2
-        if not before(heap[place], heap[above]):
-            return
-        heap[place], heap[above] = heap[above], heap[place]
-        place = above

@@ -107,12 +107,6 @@ class SharedDevices:
             self._hold(kind, node, groups, 1)
         self._leave(kind, node, groups, 1)
 
-    def leave_again(self, kind: TaskClass, task: int, node: int) -> None:
-        """A task that leaves already is evicted once more."""
-
-    def undo_leave_again(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
-        """The opposite of `leave_again`."""
-
     def stop_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
         """The opposite of `start_leaving`."""
         groups = self.groups.get(task, ())
@@ -120,12 +114,6 @@ class SharedDevices:
         if promised:
             self._hold(kind, node, groups, -1)
             self._promise(kind, node, groups, 1)
-
-    def keep_stale_share(self, kind: TaskClass, task: int, node: int) -> None:
-        """A task comes back to its node. What it left there stays as leaving, beside the task itself."""
-        groups = self.groups.get(task, ())
-        self._hold(kind, node, groups, 1)
-        self._leave(kind, node, groups, 1)
 
     def _hold(self, kind: TaskClass, node: int, groups: tuple[str, ...], sign: int) -> None:
         amount = sign * int(self.amount(kind)[node])
@@ -276,15 +264,6 @@ class SharedDevices:
         partly = (self.releasing > 0) & ((self.used <= 0) | (self.releasing != self.used))
         parts = np.where(partly, np.ceil(100 * self.releasing / self.memory[:, None]) / 100, 0.0)
         out: FloatArray = free + parts.sum(axis=1)
-        return out
-
-    def remaining_parts(self) -> FloatArray:
-        """(N,): what remains of the shared devices in use, parts in release included. A device that is given out twice has nothing."""
-        if not self.any_shared:
-            return np.zeros(len(self.memory))
-        memory = self.memory[:, None]
-        left = np.where(self.used > 0, np.maximum(memory - self.allocated + self.releasing, 0), 0)
-        out: FloatArray = (left / np.maximum(memory, 1)).sum(axis=1)
         return out
 
     def _counted(self, table: IntArray) -> FloatArray:

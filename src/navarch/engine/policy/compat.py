@@ -74,13 +74,6 @@ COMPAT: Mapping[str, Semantics] = {
         victims_are_minimal=False,
         evictions_settle=False,
         evicted_promise_stays=True,
-        moved_task_keeps_stale_share=True,
-        queues_are_sorted_late=True,
-        victims_hold_ports=True,
-        devices_are_counted=True,
-        domains_are_exact=False,
-        lost_tasks_come_first=True,
-        cut_search_ends_action=True,
     ),
     "kube-scheduler": Semantics(next_step_is_told=False, unserved_cards_pass=True),
 }

@@ -167,6 +167,25 @@ NOT_FOLLOWED: Mapping[str, tuple[Accident, ...]] = {
     ),
     "kai": (
         Accident(
+            "shared-gpus-by-counting",
+            "",
+            "the books of shared GPUs are balanced by counting, so an idle GPU can be lost for the rest of the cycle, and a "
+            "move that is taken back leaves a share behind",
+        ),
+        Accident("lost-tasks", "", "a job that lost tasks to a search finds no room in later searches of the cycle"),
+        Accident(
+            "queues-sorted-late",
+            "",
+            "a queue with child queues is compared by the child that was served last until its own turn comes",
+        ),
+        Accident(
+            "inexact-domains",
+            "",
+            "nodes of a topology domain that cannot be used count in what it has free, and free parts of shared GPUs do not "
+            "count in how full it is",
+        ),
+        Accident("cut-searches", "", "a search for victims that used up its budget ends its action"),
+        Accident(
             "lost-resources",
             "",
             "a node that lacks any resource for what it holds refuses even a task that requests none of it, and what pods "

@@ -146,12 +146,6 @@ class _Search:
         return inside
 
     @cached_property
-    def counted(self) -> BoolArray:
-        """Nodes that count in what a domain has: those at hand, or every node of the topology."""
-        everywhere: BoolArray = self.tree.at_tier(0) != NOWHERE
-        return self.at_hand if self.session.semantics.domains_are_exact else everywhere
-
-    @cached_property
     def start(self) -> int:
         """The deepest domain that holds all nodes at hand, not below the preferred level."""
         domain = self.tree.top
@@ -177,7 +171,7 @@ class _Search:
     @cached_property
     def free(self) -> IntArray:
         """(R, N): what is idle or being released on the nodes that count."""
-        return np.where(self.counted, self.session.nodes.future_idle, 0)
+        return np.where(self.at_hand, self.session.nodes.future_idle, 0)
 
     @cached_property
     def gpu_dims(self) -> list[int]:
@@ -197,9 +191,7 @@ class _Search:
         most = self.shared.max(initial=0.0)
         if devices is None or not 0 < most < 1 or self.requests[:, self.gpu_dims].any():
             return self.whole_gpus
-        if not self.session.semantics.domains_are_exact:
-            return self.whole_gpus + np.where(self.counted, devices.remaining_parts(), 0.0)
-        return np.where(self.counted, devices.idle_parts() + devices.releasing_parts(), 0.0)
+        return np.where(self.at_hand, devices.idle_parts() + devices.releasing_parts(), 0.0)
 
     @cached_property
     def is_uniform(self) -> bool:
@@ -221,7 +213,7 @@ class _Search:
         most = self.shared.max(initial=0.0)
         if most:
             count = np.minimum(count, np.floor(self.free_gpus / most + 1e-9).astype(np.int64))
-        usable = self.counted
+        usable = self.at_hand
         return self.tree.sums(np.where(usable, np.maximum(count, 0), 0))
 
     @cached_property
@@ -234,8 +226,7 @@ class _Search:
                 out = np.maximum(out, _ratio(float(total[dim]), sums[dim]))
         if self.shared.any():
             gpus = float(self.shared.sum()) + float(total[self.gpu_dims].sum()) / 1000
-            free = self.free_gpus if self.session.semantics.domains_are_exact else self.whole_gpus
-            out = np.maximum(out, _ratio(gpus, self.tree.sums(np.round(free * 1000).astype(np.int64)) / 1000))
+            out = np.maximum(out, _ratio(gpus, self.tree.sums(np.round(self.free_gpus * 1000).astype(np.int64)) / 1000))
         return out
 
     @cached_property

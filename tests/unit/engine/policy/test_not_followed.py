@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.parity.mended import PLUGINS, VOLCANO
+from tests.parity.mended import KAI, PLUGINS, VOLCANO
 
 from navarch.engine.policy import load
 from navarch.engine.policy.not_followed import NOT_FOLLOWED, not_followed
@@ -36,4 +36,5 @@ def test_names_are_those_of_actions_and_plugins() -> None:
 
 
 def test_recorded_cases_are_mended_for_one_of_these_reasons() -> None:
+    assert {*KAI} <= {each.name for each in NOT_FOLLOWED["kai"]}
     assert {*VOLCANO, *PLUGINS} <= {each.name for each in NOT_FOLLOWED["volcano"]}

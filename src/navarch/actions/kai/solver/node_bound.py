@@ -32,7 +32,7 @@ class SingleNodeBound:
         rows, jobs = _held(session, victims)
         nodes, size = session.node[rows].astype(np.int64), max(len(session.nodes), 1)
         self.session = session
-        self.traces = session.devices is not None and session.devices.any_shared
+        self._shared = session.devices is not None and session.devices.any_shared
         requests = session.snapshot.shape_request[:, session.shape[rows]]
         self._held: IntArray = np.zeros((requests.shape[0], len(session.nodes)), dtype=np.int64)
         for dim, amounts in enumerate(requests):
@@ -52,13 +52,11 @@ class SingleNodeBound:
 
     def excludes_all(self, bound: ResourceBound) -> bool:
         """Whether no scenario can provide what `bound`, which includes the recorded victims, lacks."""
-        if bound.traces:
-            return False
         return self.excludes_probes(bound, 1)
 
     def excludes_probes(self, bound: ResourceBound, probes: int) -> bool:
         """Whether the victims of so many nodes, and those that `bound` includes, cannot provide what `bound` lacks."""
-        if self.traces:
+        if self._shared:
             return False
         return any(kind.total + int(np.sort(self._gains(kind))[-probes:].sum()) < kind.wanted for kind in bound.kinds)
 

@@ -12,8 +12,7 @@ size too, and count with it. This is left out where a node is over-committed, or
 Further victims never hurt: each adds at least as much room as it needs again itself. So if a set of victims is refused, every
 subset is.
 
-Nothing is refused where requests do not decide (filters check resources, or resources in release count separately), and where a
-failed trial leaves something behind (`leaves_nothing`).
+Nothing is refused where requests do not decide (filters check resources, or resources in release count separately).
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from operator import add
 
 import numpy as np
 
-from navarch.actions.kai.solver.scenario_trial import leaves_nothing
 from navarch.actions.kai.solver.victim_queue import Batch
 from navarch.actions.kai.solver.victim_sequence import Stretch
 from navarch.engine.node_functions import TaskClass
@@ -153,9 +151,6 @@ class ResourceBound:
             self.kinds = [kind for kind in every if kind.dims]
         devices = session.devices
         self._shared = devices is not None and bool(devices.dims) and devices.any_shared
-        self._any_shared = devices is not None and devices.any_shared
-        self.traces = False
-        """A victim was added whose trial leaves changed figures behind."""
         for batch in recorded:
             self.add(batch)
 
@@ -167,8 +162,6 @@ class ResourceBound:
 
     def add(self, batch: Batch) -> None:
         """From now on every scenario evicts this batch."""
-        if self._any_shared:
-            self.traces = self.traces or not leaves_nothing(self.session, (batch,))
         if len(batch.tasks) == 1 and not self._shared:  # the usual batch
             self._add_one(batch.tasks[0])
             return
@@ -189,10 +182,8 @@ class ResourceBound:
     def enough_after(self, stretch: Stretch) -> BoolArray:
         """After which batches of a stretch the tasks may fit. Equal to `add` of one batch after the other and `admits` after each."""
         out: BoolArray = np.ones(len(stretch), dtype=bool)
-        if not self.traces:
-            for kind in self.kinds:
-                out &= kind.enough_after(stretch, self._asks_no_less(kind, stretch))
-            out |= stretch.leaves_traces
+        for kind in self.kinds:
+            out &= kind.enough_after(stretch, self._asks_no_less(kind, stretch))
         return out
 
     def add_stretch(self, stretch: Stretch) -> None:
@@ -201,7 +192,6 @@ class ResourceBound:
         for kind in self.kinds:
             kind.add_all(columns.node, columns.freed)
             kind.wanted += int(self._asks_no_less(kind, stretch).sum())
-        self.traces = self.traces or bool(stretch.leaves_traces[-1])
 
     def _asks_no_less(self, kind: ClassDemand, stretch: Stretch) -> BoolArray:
         """Tasks of a stretch that are placed again and ask for at least as much as the class."""
@@ -222,7 +212,7 @@ class ResourceBound:
 
     def admits(self, batches: Sequence[Batch] = ()) -> bool:
         """Whether the tasks may fit if these are evicted too. False only if they cannot."""
-        if self.traces or all(kind.total >= kind.wanted for kind in self.kinds) or not leaves_nothing(self.session, batches):
+        if all(kind.total >= kind.wanted for kind in self.kinds):
             return True
         more = self._more(batches)
         for kind in self.kinds:

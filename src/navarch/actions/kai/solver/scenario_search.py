@@ -22,7 +22,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from navarch.actions.kai.lost_tasks import LostTasks
 from navarch.actions.kai.solver.domain_capacity import DomainCapacity
 from navarch.actions.kai.solver.node_bound import SingleNodeBound
 from navarch.actions.kai.solver.probe_sizes import ProbeSizes, most_successes
@@ -119,9 +118,9 @@ class ScenarioSearch:
 
     def _cannot_reach_all(self, chunk: list[int]) -> bool:
         """Whether no sequence of probes node by node can place the whole chunk. A chunk of few tasks is not examined: each probe
-        would have to find room for one more task only. Trials that end a list of `LostTasks` are not left out."""
+        would have to find room for one more task only."""
         probes = most_successes(len(chunk))
-        if self.exhaustive or probes >= len(chunk) or self.session.shared(LostTasks).lists_any(self.pool.jobs()):
+        if self.exhaustive or probes >= len(chunk):
             return False
         return self._node_bound.excludes_probes(ResourceBound(self.session, chunk, all_return=self.all_return), probes)
 

@@ -2,26 +2,21 @@
 
 The trial evicts the victims. Then it places every job concerned (the pending job, and the victims, in fairness order) where it
 still fits, by promise. A victim that gets its old place stays; one that gets another place is moved; the others are lost. The
-action's validator decides on the result.
-
-A failed trial leaves nothing behind, except where a `compat` asks for it: the accounts of shared GPUs may then stay changed.
-`leaves_nothing` says whether a scenario is free of that.
+action's validator decides on the result. A failed trial leaves nothing behind.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from navarch.actions.kai.lost_tasks import LostList, LostTasks
 from navarch.actions.kai.placing import ChunkPlacement
 from navarch.actions.kai.queue_forest import QueueForest
 from navarch.actions.kai.solver.victim_queue import Batch, Victims
 from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.gangs.partial_job import PartialJob, whole_job
 from navarch.engine.job import Job
-from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.points.gang_protocols import Scenario
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
@@ -49,10 +44,6 @@ class ScenarioTrial:
     validate: Validate
     _pending: list[Job] = field(default_factory=list)
     """Pending jobs that are not part of the scenario. Under a `compat` they take part in the order."""
-    _placed: set[int] = field(default_factory=set)
-    """Jobs that the last scenario placed something of."""
-    _rolled_back: set[int] = field(default_factory=set)
-    """Jobs that it found places for some of, and too few."""
     played: int = 0
     """How many scenarios were tried."""
 
@@ -69,14 +60,14 @@ class ScenarioTrial:
         statement = session.statement(trial=True)
         used = job.tree.used
         came_from: dict[int, int] = {}
-        node, key, action, holds_node = session.node, job.key, session.action, session.semantics.victims_hold_ports
+        node, key, action = session.node, job.key, session.action
         for batch in victims:
             for task in batch.tasks:
                 if task in came_from:
                     statement.evict_again(task)
                     continue
                 came_from[task] = int(node[task])
-                statement.evict(task, for_=key, reason=action, holds_node=holds_node)
+                statement.evict(task, for_=key, reason=action, holds_node=True)
         evicted = set(came_from)
         nodes = with_nodes(feasible, came_from.values())
         if not self._place_all(statement, job, nodes, victims, evicted):
@@ -88,8 +79,6 @@ class ScenarioTrial:
         if job.tree.used <= used or not job.tree.is_whole or not self._valid(job, tasks, victims, evicted - lost, came_from):
             statement.discard()
             return None
-        if session.semantics.lost_tasks_come_first:
-            self._note_lost(victims, lost, evicted)
         return ProvenScenario(statement, victims, _affected(victims, lost | moved), came_from)
 
     def _place_all(self, statement: Statement, job: PartialJob, nodes: BoolArray, victims: Victims, evicted: set[int]) -> bool:
@@ -106,8 +95,6 @@ class ScenarioTrial:
         others = [each for each in self._pending if each.row not in left] if len(queues) > 1 else []
         forest = QueueForest(session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted))
         hopeless: set[int] = set()
-        self._placed.clear()
-        self._rolled_back.clear()
         kinds = self._kinds(concerned.values())
         waits = True
         while left:
@@ -120,12 +107,7 @@ class ScenarioTrial:
             queues[queue.name] -= 1
             if not queues[queue.name]:
                 del queues[queue.name]
-            placement = ChunkPlacement(session, statement, nodes, evicted, hopeless)
-            placed = placement.place(whole_job(each), each.tree)
-            if placed:
-                self._placed.add(each.row)
-            elif placement.found_any:
-                self._rolled_back.add(each.row)
+            placed = ChunkPlacement(session, statement, nodes, evicted, hopeless).place(whole_job(each), each.tree)
             if each.row == job.row:
                 if not placed:
                     return False
@@ -133,16 +115,6 @@ class ScenarioTrial:
             if not waits and not placed and kinds <= hopeless:
                 break
         return True
-
-    def _note_lost(self, victims: Victims, lost: set[int], evicted: set[int]) -> None:
-        """Note the jobs that were asked for their next tasks and found no place for them."""
-        lists: dict[int, LostList] = {}
-        for batch in victims:
-            job = whole_job(batch.job)
-            chunk = next_to_place(self.session, job.tree, evicted) if job.row not in lists else []
-            if chunk and job.row not in self._placed and not lost.isdisjoint(chunk):
-                lists[job.row] = LostList(job, list(chunk), weighs_whole=job.row not in self._rolled_back)
-        self.session.shared(LostTasks).propose(list(lists.values()))
 
     def _kinds(self, jobs: Iterable[Job]) -> set[int]:
         """Every task class of the victims."""
@@ -165,19 +137,6 @@ def _affected(victims: Victims, gone: set[int]) -> Victims:
             out.append(batch if len(set(batch.tasks)) == len(batch.tasks) else Batch(batch.job, tuple(dict.fromkeys(batch.tasks))))
             covered.update(batch.tasks)
     return out
-
-
-def trials_leave_traces(session: Session) -> bool:
-    """Whether a discarded trial may leave the books of shared GPUs changed."""
-    devices, semantics = session.devices, session.semantics
-    return devices is not None and devices.any_shared and (semantics.moved_task_keeps_stale_share or semantics.devices_are_counted)
-
-
-def leaves_nothing(session: Session, victims: Sequence[Batch]) -> bool:
-    """Whether a discarded trial with these victims restores every figure."""
-    if not trials_leave_traces(session):
-        return True
-    return not any(shares_devices(session.class_of(task)) for batch in victims for task in batch.tasks)
 
 
 def with_nodes(nodes: BoolArray, more: Iterable[int]) -> BoolArray:

@@ -18,7 +18,6 @@ import numpy as np
 
 from navarch.actions.kai.solver.domain_capacity import DomainCapacity
 from navarch.actions.kai.solver.resource_bound import ResourceBound
-from navarch.actions.kai.solver.scenario_trial import trials_leave_traces
 from navarch.actions.kai.solver.victim_queue import Batch, Victims, without_repeats
 from navarch.actions.kai.solver.victim_sequence import Stretch
 from navarch.engine.job import Job
@@ -60,8 +59,7 @@ class Probe:
         assert session.devices is not None
         self._gpus: dict[tuple[int, int], float] = {}
         self.wanted = sorted((gpus_asked(session, task) for task in tasks), reverse=True)
-        self._opening: FloatArray = session.devices.idle_parts() + session.devices.releasing_parts()
-        self.free: FloatArray = self._opening.copy()
+        self.free: FloatArray = session.devices.idle_parts() + session.devices.releasing_parts()
         for batch in self.once:
             self.give(self.free, batch)
         kinds = {session.class_of(task).number: task for task in tasks}
@@ -71,15 +69,6 @@ class Probe:
         of that size, because first fit fills node after node."""
         if self.wanted and self.wanted[0] == self.wanted[-1] > 0 and self.wanted[0].is_integer() and not exhaustive:
             self.gpus_each = int(self.wanted[0])
-
-    def traces(self) -> FloatArray | float:
-        """By how much the free GPUs of nodes differ from the start of the probe: failed trials may leave shared GPUs changed."""
-        devices = self.session.devices
-        assert devices is not None
-        if not trials_leave_traces(self.session):
-            return 0.0
-        changed: FloatArray = devices.idle_parts() + devices.releasing_parts() - self._opening
-        return changed
 
     def give(self, free: FloatArray, batch: Batch) -> None:
         session = self.session
@@ -255,9 +244,8 @@ def several_nodes(probe: Probe, ordered: Iterator[Stretch]) -> Iterator[Victims]
         yield []
     smallest, total = min(probe.wanted, default=0.0), sum(probe.wanted)
     for _ in _states(probe, taken, ordered):
-        traces = probe.traces()
-        free = taken.free + traces
-        baseline = float((probe.free + traces)[probe.feasible & ~taken.on_nodes].sum())
+        free = taken.free
+        baseline = float(probe.free[probe.feasible & ~taken.on_nodes].sum())
         need = max(0.0, total - baseline)
         nodes = np.array(taken.appeared, dtype=np.intp)
         if smallest > 0:

@@ -46,16 +46,6 @@ class ActionBudget:
     def was_cut(self, job: Job) -> bool:
         return self._cut is not None and self._cut[0] == job.key
 
-    def closed_to(self, job: Job) -> bool:
-        """Whether the action makes no further search because one was cut short; the job gets the reason."""
-        if self._cut is None or not self.session.semantics.cut_search_ends_action:
-            return False
-        key, budget = self._cut
-        text = f"No search for victims was made: that for {key} was cut short by {budget.field} ({budget.seconds:g}s)"
-        figures: dict[str, int | float | str] = {"scenarios": 0, "setting": budget.field, "seconds": budget.seconds, "job": key}
-        job.refuse(Reason("SearchCutShort", text, figures=figures, undone_by=_UNDONE_BY))
-        return True
-
 
 class JobBudget:
     """The budget of the search for one job."""

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from navarch.actions.kai.solver.scenario_trial import leaves_nothing
 from navarch.actions.kai.solver.victim_queue import Batch, VictimPool, Victims, batches
 from navarch.engine.gangs.chunks import next_to_evict
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.session import Session
-from navarch.model.resources import BoolArray, FloatArray, IntArray
+from navarch.model.resources import FloatArray, IntArray
 
 Amounts = NDArray[Any]
 Fits = Callable[[IntArray, Amounts], IntArray]
@@ -66,10 +65,6 @@ class Stretch:
     def __init__(self, session: Session, found: Victims, columns: Columns) -> None:
         self.batches = found
         self.columns = columns
-        self.leaves_traces: BoolArray = np.zeros(len(found), dtype=bool)
-        """Whether a trial with this batch, or with one before it, leaves changed figures behind."""
-        if session.devices is not None and session.devices.any_shared:
-            self.leaves_traces = np.logical_or.accumulate([not leaves_nothing(session, (batch,)) for batch in found])
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -135,10 +135,8 @@ class PlacedPods:
         for listener in self._listeners:
             listener(task, tasks, nodes, step)
 
-    def _place_kept(self, tasks: Sequence[int]) -> RowArray | int:
+    def _place_kept(self, tasks: Sequence[int]) -> RowArray:
         """The node of each task after a placement is undone: a victim keeps its own node."""
-        if not self.session.semantics.victims_hold_ports:
-            return -1
         rows = list(tasks)
         kept: RowArray = np.where(ON_NODE[self.session.status[rows]], self.session.node[rows], -1)
         return kept

@@ -54,14 +54,6 @@ def test_in_strict_mode_the_next_job_has_a_search_of_its_own() -> None:
     assert [each["for"] for each in found["evictions"]] == ["ns/s"]
 
 
-def test_under_compat_a_cut_search_ends_the_action() -> None:
-    small = [group("s", "poor", 1, age=1), pod("s", "s", 1)]
-    found = cycle(*world(), *small, policy=budgeted("kai", maxJobSearchDuration="1200us"))
-    assert not found["evictions"]
-    (reason,) = reasons(found, "s")
-    assert reason["message"].startswith("No search for victims was made: that for ns/w0 was cut short by maxJobSearchDuration")
-
-
 @pytest.mark.parametrize("least, evicted", [("0s", 8), ("100ms", 16)])
 def test_a_job_gets_its_least_even_if_the_action_has_used_up_its_own(least: str, evicted: int) -> None:
     """Enough for the first gang, and nothing for the second unless each has a right to some."""
