@@ -7,8 +7,9 @@ tried, those that are tried go behind those that are not, however often events b
 
 Jobs with nominated pods are in every cycle: room was made for them, and a cycle without them would give it to others.
 
-The queues take turns, and in a queue its namespaces: the first jobs of all come before the second ones, so who waits behind a crowd is
-the crowd. Inside a namespace the order is priority, age, arrival. Under a policy that keeps the order of queues, or promises room to
+The queues take turns, and in a queue the namespaces with jobs of one priority: the first jobs of all come before the second ones, so
+who waits behind a crowd is the crowd. A job of higher priority comes first in its queue. Inside a namespace the order is priority,
+age, arrival. Under a policy that keeps the order of queues, or promises room to
 their first jobs, namespaces take no turns. One that keeps the order has no rounds: the jobs of a queue go in order. One that promises
 room has the first job of each queue in every cycle, and rounds for the others.
 """
@@ -89,8 +90,6 @@ class Rounds:
         nominated = np.isin(rows, tasks.job[pending[tasks.nominated[pending]]])
         queue = jobs.queue[rows].astype(np.int64)
         priority = np.maximum(tasks.priority[first], jobs.priority[rows])
-        by_queue = in_order or promises
-        group = queue if by_queue else queue * (len(snapshot.identities) + 1) + _namespaces(snapshot)[tasks.labels[first]]
         tried = np.zeros(len(rows), dtype=bool)
         if self._tried and not in_order:
             self._tried.intersection_update(keys := [jobs.keys[row] for row in rows.tolist()])
@@ -99,19 +98,32 @@ class Rounds:
                 self._tried.clear()
         always = nominated
         if promises:
-            best = np.lexsort((first, tasks.created[first], -priority, group))
+            best = np.lexsort((first, tasks.created[first], -priority, queue))
             always = nominated.copy()
-            always[best[np.unique(group[best], return_index=True)[1]]] = True
+            always[best[np.unique(queue[best], return_index=True)[1]]] = True
         behind = tried & ~always
-        inside = np.lexsort((first, tasks.created[first], -priority, behind, group))
-        turn = np.empty(len(rows), dtype=np.int64)
-        turn[inside] = np.arange(len(rows)) - np.searchsorted(group[inside], group[inside])
-        order = np.lexsort((tasks.created[first], group, turn, behind, ~nominated))
+        namespace = np.zeros(len(rows), dtype=np.int64) if in_order or promises else _namespaces(snapshot)[tasks.labels[first]]
+        age = np.lexsort((first, tasks.created[first]))
+        turn = _places(age, namespace, priority, behind, queue)
+        inside = age[np.lexsort((turn[age], -priority[age], behind[age]))]
+        order = np.lexsort((tasks.created[first], queue, _places(inside, queue), behind, ~nominated))
         kind = queue[order] * len(snapshot.shapes) + tasks.shape[first][order]
         new = np.zeros(len(order), dtype=bool)
         new[np.unique(kind, return_index=True)[1]] = True
         cost = np.where(nominated[order], 0.0, np.where(new, 1.0, LIKE) + LIKE * (pods[order] - 1))
         return rows[order].astype(np.intp), cost, tried[order]
+
+
+def _places(order: Rows, *kinds: Any) -> Any:
+    """Of each in this order: how many of its kind come before it. Those are of one kind that agree in all of `kinds`."""
+    sorted_ = order[np.lexsort([kind[order] for kind in kinds])]
+    starts = np.zeros(len(order), dtype=np.intp)
+    for kind in kinds:
+        changes = np.flatnonzero(kind[sorted_[1:]] != kind[sorted_[:-1]]) + 1
+        starts[changes] = changes
+    places = np.empty(len(order), dtype=np.intp)
+    places[sorted_] = np.arange(len(order)) - np.maximum.accumulate(starts)
+    return places
 
 
 def _namespaces(snapshot: Snapshot) -> Any:

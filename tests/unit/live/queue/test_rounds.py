@@ -71,6 +71,23 @@ def test_a_namespace_does_not_wait_behind_the_crowd_of_another() -> None:
     assert "late" not in given(cluster, Rounds(3.0), in_order=True), "the policy keeps the order of the queue"
 
 
+def test_a_job_of_higher_priority_does_not_wait_for_the_turns_of_other_namespaces() -> None:
+    cluster = cluster_of("q1")
+    for number in range(6):
+        add_job(cluster, f"low-{number}", [shape(cpu=1 + number)], queue="q1", created=float(number), namespace=f"ns-{number}")
+    for number in range(2):
+        add_job(cluster, f"high-{number}", [shape(cpu=10 + number)], queue="q1", priority=9, created=50.0, namespace="ns-0")
+    assert given(cluster, Rounds(3.0)) == ["high-0", "high-1", "low-0"]
+
+
+def test_a_queue_of_many_namespaces_has_no_more_turns_than_another() -> None:
+    cluster = cluster_of("q1", "q2")
+    for number in range(6):
+        add_job(cluster, f"many-{number}", [shape(cpu=1 + number)], queue="q1", created=float(number), namespace=f"ns-{number}")
+        add_job(cluster, f"one-{number}", [shape(cpu=1 + number)], queue="q2", created=50.0 + number, namespace="ns-0")
+    assert given(cluster, Rounds(4.0)) == ["many-0", "many-1", "one-0", "one-1"]
+
+
 def test_a_cut_cycle_is_followed_by_one_with_half_as_many_jobs_down_to_one() -> None:
     cluster, rounds, counts = backlog(), Rounds(8.0), []
     for _ in range(5):
