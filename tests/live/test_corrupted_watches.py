@@ -20,8 +20,12 @@ class CorruptingProxy(FalseProxy):
 
     before, after = b"", b""
 
+    def __init__(self, world: World, path: str = "/pods") -> None:
+        super().__init__(world)
+        self._path = path
+
     def passed_on(self, request: web.BaseRequest, chunk: bytes) -> bytes:
-        if self.before and request.path.endswith("/pods") and self.before in chunk:
+        if self.before and request.path.endswith(self._path) and self.before in chunk:
             chunk, self.before = chunk.replace(self.before, self.after), b""
         return chunk
 

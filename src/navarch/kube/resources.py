@@ -49,6 +49,7 @@ class Resource(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 PODS = Resource("", "v1", "pods")
+NODES = Resource("", "v1", "nodes", namespaced=False)
 LEASES = Resource("coordination.k8s.io", "v1", "leases")
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 EVENTS = Resource("events.k8s.io", "v1", "events")

@@ -28,6 +28,8 @@ from navarch.installed import installed
 from navarch.kube.auth.access_review import REVIEWS_AT_ONCE
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
+from navarch.kube.resources import NODES, PODS
+from navarch.kube.watch.comparison import Comparison
 from navarch.kube.watch.patience import Patience
 from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
@@ -192,6 +194,12 @@ class Scheduler:
         self.invalid_objects = InvalidObjects(self.events, self.metrics, options.scheduler_names[0])
         self.supervised = SupervisedTasks(self.metrics.task_failures, rng)
         self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
+        self.comparison = Comparison(
+            lambda: self.informers.group.informers,
+            lambda resource, count: self.metrics.cache_drift.labels(resource.plural).inc(count),
+            {PODS: self.cache.agrees_with_pod, NODES: self.cache.agrees_with_node},
+            rng,
+        )
 
         self.steps = PrebindSteps(
             self.client,
@@ -258,6 +266,7 @@ class Scheduler:
         tasks = [
             asyncio.create_task(supervised("heartbeat", self.heartbeat.run), name="heartbeat"),
             asyncio.create_task(supervised("informers", self.informers.run), name="informers"),
+            asyncio.create_task(supervised("comparison", self.comparison.run), name="comparison"),
             asyncio.create_task(supervised("leading", self.lead_when_elected), name="leading"),
         ]
         try:

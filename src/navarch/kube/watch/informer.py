@@ -30,7 +30,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
@@ -163,6 +163,8 @@ class Informer(Generic[T]):
         """The last version that was known, also while all objects are needed."""
         self._doubted = False
         """The last list was not believed."""
+        self._anew = False
+        """Every object of the next list is passed on."""
         self._watch_list = not paged
         self._broken_starts = 0
         self._missing = 0
@@ -204,6 +206,25 @@ class Informer(Generic[T]):
     def retry_now(self) -> None:
         """Try again now: something changed that a failing or absent kind may wait for."""
         self._retry.set()
+
+    def is_bad(self, key: ObjectKey) -> bool:
+        """Whether the newest version of the object could not be read."""
+        return key in self._objects.bad
+
+    async def pages(self) -> AsyncGenerator[tuple[bytes, Iterable[T | BadObject]], None]:
+        """What the server lists now: each page as it came, and its items."""
+        path = self.resource.path(self._namespace)
+        selectors = self._selectors["labelSelector"], self._selectors["fieldSelector"]
+        bodies = self._client.page_bodies(
+            self.resource, namespace=self._namespace, label_selector=selectors[0], field_selector=selectors[1]
+        )
+        async with aclosing(bodies):
+            async for body in bodies:
+                yield body, self._decoder.page(body, path)
+
+    def read_anew(self) -> None:
+        """List again at the next event, and pass on every object: what is known may be wrong though its version is right."""
+        self._anew = True
 
     async def run(self) -> None:
         """List and watch until cancelled. If it raised and is run again, it starts with a list."""
@@ -296,7 +317,7 @@ class Informer(Generic[T]):
     @property
     def _is_anew(self) -> bool:
         """Whether what is known was read in another version of the API, so that objects of the same version may look different."""
-        return self._read_in not in (None, self.resource)
+        return self._anew or self._read_in not in (None, self.resource)
 
     def _may_pass_on(self) -> bool:
         """Whether nothing is known yet, so that each object of a list is a new one."""
@@ -344,6 +365,8 @@ class Informer(Generic[T]):
 
     def _live(self, events: Sequence[Event[T]]) -> None:
         """The hot path: one call for each chunk, no task and no await for each event."""
+        if self._anew:
+            raise _StartOver("what is known differs from the server")
         apply = self._objects.apply
         version = self._version
         for event in events:
@@ -388,7 +411,7 @@ class Informer(Generic[T]):
         self._served = True
         if items is not None:
             self._objects.replace(items, anew=self._is_anew)
-        self._read_in = self.resource
+        self._read_in, self._anew = self.resource, False
         self._version = self._newest = version
         self._synced.set()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from navarch.apis.core.nodes import Node, read_node
 from navarch.apis.core.partial_pod import PartialPod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
@@ -112,6 +113,25 @@ class ClusterCache(AssumedObjects):
 
     def remove_pod(self, uid: str) -> None:
         self._ingest.remove_pod(uid)
+
+    def agrees_with_pod(self, pod: Pod) -> bool:
+        """Whether what is kept of this version of the pod is what it says: its node, and what it asks for."""
+        task = self.api_task(pod.metadata.uid or "")
+        if task is None:
+            return True  # finished, or it cannot be read
+        try:
+            read = self.reader.read(pod)
+        except ObjectError:
+            return True
+        return read is None or (read.node, read.shape.requests) == (task.node, task.shape.requests)
+
+    def agrees_with_node(self, node: Node) -> bool:
+        row = self.cluster.nodes.rows.of.get(node.metadata.name)
+        known = self.cluster.nodes.specs[row] if row is not None else None
+        try:
+            return known is None or known.allocatable == read_node(node, self.settings).allocatable
+        except ObjectError:
+            return True
 
     def contradiction(self, pod: Pod) -> str:
         """A pod that has a node keeps it, and a binding of ours that the API server accepted names the node."""

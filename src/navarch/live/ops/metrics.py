@@ -86,6 +86,9 @@ class Metrics:
             "navarch_gangs_released", "Gangs given up after being bound in part for too long.", registry=registry
         )
         self.bad_objects = Counter("navarch_bad_objects", "Objects that cannot be read.", ["kind"], registry=registry)
+        self.cache_drift = Counter(
+            "navarch_cache_drift", "Objects of the cache that differed from the API server.", ["kind"], registry=registry
+        )
         self.status_writes = Counter(
             "navarch_status_writes", "Status patches by kind and result.", ["kind", "result"], registry=registry
         )

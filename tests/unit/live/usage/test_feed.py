@@ -43,7 +43,7 @@ def feed(*answers: Usage | Exception | None) -> UsageFeed:
 
 
 @pytest.mark.looptime
-async def test_nobody_waits_for_a_source_that_is_silent() -> None:
+async def test_a_silent_source_is_not_waited_for() -> None:
     usage = feed(None)
     usage.start()
     await asyncio.sleep(3600)
