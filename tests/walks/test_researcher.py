@@ -55,7 +55,11 @@ def test_the_live_view_scrolls_filters_and_opens_a_job(tmp_path: Path) -> None:
     with terminal(command) as screen:
         shown = screen.until("pretrain")
         assert f"export KUBECONFIG={tmp_path / 'k'}"[:79] in shown
-        assert "Ctrl-C stops" in screen.lines[23], "the keys are on the last line"
+        assert "? keys   q stops" in screen.lines[23], "the keys are on the last line"
+        screen.type("?")
+        screen.until("Tab                the next list")
+        screen.type("?")
+        screen.until("pretrain")
         screen.type("/pretr")
         screen.until("/pretr_")
         screen.type(ENTER)
@@ -71,7 +75,7 @@ def test_the_live_view_scrolls_filters_and_opens_a_job(tmp_path: Path) -> None:
         screen.until(lambda text: all(f"node-00{number}  Ready" in text for number in range(4)))
         screen.type(DOWN + TAB)
         screen.until("EVENT")
-        screen.type("\x03")
+        screen.type("q")
         assert screen.ended() == 0
         assert "stopped. The cluster was in memory" in screen.text and "To come back: navarch up" in screen.text
 

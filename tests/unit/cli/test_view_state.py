@@ -83,3 +83,14 @@ def test_sequences_of_terminals_are_keys() -> None:
         "up", "down", "pageup", "pagedown", "tab", "tab", "enter", "backspace", "é",
     ]  # fmt: skip
     assert list(keys_in("\x1b")) == ["escape"]
+
+
+def test_a_question_mark_shows_the_keys_until_the_next_one_and_q_stops() -> None:
+    state = after("?")
+    assert state.helps and not state.quits
+    state.press("q", ROWS, 10)
+    assert not state.helps and not state.quits, "any key hides the keys, and does nothing else"
+    state.press("q", ROWS, 10)
+    assert state.quits
+    assert not after("enter", "q").quits, "an opened job is left first"
+    assert after("/", "q", "?").filter == "q?"

@@ -23,7 +23,7 @@ from navarch.cli.tables.overview import age, amounts, jobs_form, nodes_form, que
 from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.event_log import EventLog
 from navarch.cli.up.keys import reading_keys
-from navarch.cli.up.view_state import PANES, ViewState, window
+from navarch.cli.up.view_state import KEYS, PANES, ViewState, window
 from navarch.views.jobs import FindPod, JobRow
 from navarch.views.nodes import NodeRow
 from navarch.views.overview import Overview, overview
@@ -66,7 +66,7 @@ class _List(NamedTuple):
 
 
 class View:
-    """`await view.run()` draws until it is cancelled."""
+    """`await view.run()` draws until the user quits, or until it is cancelled."""
 
     def __init__(self, cluster: UpCluster, events: EventLog, console: Console) -> None:
         self._cluster = cluster
@@ -82,7 +82,7 @@ class View:
         revision, told, read = -1, -1, 0.0
         with reading_keys(self.press), Live(console=self._console, auto_refresh=False, screen=True, vertical_overflow="crop") as live:
             pause = PAUSE
-            while True:
+            while not self.state.quits:
                 state = (self._cluster.server.store.revision, len(self._events.lines))
                 if state != (revision, told) or time.time() - read > 1.0:  # ages change
                     revision, told = state
@@ -91,7 +91,7 @@ class View:
                     read, pause = time.time(), max(PAUSE, 4 * (time.perf_counter() - started))
                 live.update(self.draw(), refresh=True)
                 next_read = time.monotonic() + pause
-                while (left := next_read - time.monotonic()) > 0:
+                while not self.state.quits and (left := next_read - time.monotonic()) > 0:
                     self._pressed.clear()
                     try:
                         async with asyncio.timeout(left):
@@ -113,6 +113,9 @@ class View:
         head, foot = self._head(), self._foot()
         room = height - len(head) - len(foot)
         job = next((row for row in self._found.jobs if row.key == self.state.opened), None)
+        if self.state.helps:
+            body = [Text("Keys", "bold"), *(_fit(Text(f"  {line}")) for line in KEYS)]
+            return Group(*head, *body[:room], *_blank(room - len(body)), *foot)
         if self.state.opened:
             body = self._opened(job, room, width)
             return Group(*head, *body, *_blank(room - len(body)), *foot)
@@ -196,11 +199,11 @@ class View:
         if state.typing:
             return [Text(f"/{state.filter}_   Enter keeps the filter, Esc clears it", "bold")]
         if state.opened:
-            return [_fit(Text("Esc back   ↑↓ PgUp PgDn scroll   Ctrl-C stops", "dim"))]
+            return [_fit(Text("Esc back   ↑↓ PgUp PgDn scroll   ? keys   Ctrl-C stops", "dim"))]
         following = PANES[(PANES.index(state.pane) + 1) % len(PANES)]
         shown = f"filter: {state.filter} (Esc clears)   " if state.filter else ""
         opening = "Enter opens   " if state.pane == "Jobs" else ""
-        return [_fit(Text(f"{shown}↑↓ move   {opening}/ filters   Tab {following.lower()}   Ctrl-C stops", "dim"))]
+        return [_fit(Text(f"{shown}↑↓ move   {opening}/ filters   Tab {following.lower()}   ? keys   q stops", "dim"))]
 
 
 def _pods_form(now: float) -> TableForm[PodRow]:

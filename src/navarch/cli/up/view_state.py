@@ -7,6 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 PANES: Final = ("Jobs", "Queues", "Nodes", "Events")
+KEYS: Final = (
+    "up, down, k, j     move; PgUp and PgDn by a page; Home, End, g, G to the ends",
+    "Enter, right       open the selected job: its pods and its whole reason",
+    "Esc, left          go back; in a list, clear the filter",
+    "/                  filter the list by words",
+    "Tab                the next list: jobs, queues, nodes, events",
+    "?                  these keys",
+    "q                  go back; in a list, stop the cluster, as Ctrl-C does",
+)
+"""What `?` shows."""
 _MOVES: Final = {"up": -1, "k": -1, "down": 1, "j": 1}
 
 
@@ -24,11 +34,17 @@ class ViewState:
     """The key of the job that is shown alone; empty: the list is."""
     scroll: int = 0
     """The first line of the opened job that is shown."""
+    helps: bool = False
+    """The keys are shown; any key hides them."""
+    quits: bool = False
+    """The user wants the cluster stopped."""
 
     def press(self, key: str, rows: Sequence[str], page: int) -> None:
         """`rows`: keys of the rows that the list has now. `page`: how many lines it has on the screen."""
         if self.typing:
             self._type(key)
+        elif self.helps or key == "?":
+            self.helps = not self.helps
         elif self.opened:
             self._read(key, page)
         else:
@@ -78,6 +94,9 @@ class ViewState:
                 return
             case "/":
                 self.typing = True
+                return
+            case "q":
+                self.quits = True
                 return
             case "escape":
                 self.filter = ""
