@@ -23,7 +23,7 @@ from navarch.model.cluster import Cluster
 from navarch.model.status import TaskStatus
 from navarch.offline.policies import read_policy
 
-CLUSTERS, MEASURED = 24, 16
+CLUSTERS, MEASURED = 20, 16
 
 
 @pytest.mark.parametrize("uneven", [False, True], ids=["prompt", "uneven"])

@@ -46,6 +46,8 @@ POLICIES: Mapping[str, str | Mapping[str, object]] = {
     "volcano-gangs": {**_GANGS, "compat": "volcano"},
     "strict": _PODS,
     "strict-gangs": _GANGS,
+    "gangs-first": {"actions": "gangreclaim, gangpreempt, allocate, backfill", "tiers": _TIERS},
+    "volcano-first": {**_PODS, "actions": "enqueue, reclaim, preempt, allocate, backfill", "compat": "volcano"},
     "tree": {"actions": "allocate, backfill, gangreclaim, gangpreempt", "tiers": _TREE},
     "tree-pods": {"actions": "allocate, backfill, reclaim, preempt", "tiers": _TREE},
 }

@@ -50,6 +50,26 @@ class Allocate(Action):
 
     def execute(self) -> None:
         session = self.session
+        if session.semantics.evictions_settle:
+            _withdraw_idle_promises(session)
+        jobs = self._begin()
+        kept = session.shared(PromisesKept)
+        if not kept.done:
+            kept.done = True
+            self._keep_promises()
+        self._take_turns(jobs)
+        if self._held_back:
+            self._offer_leftover()
+        if session.semantics.leftover_is_offered and "enqueue" in session.policy.actions:
+            self._offer_to_unadmitted()
+
+    def keep_promises(self) -> None:
+        """Place promised pods alone: for an action that evicts before this one runs."""
+        self._begin()
+        self._keep_promises()
+
+    def _begin(self) -> dict[str, JobHeap]:
+        session = self.session
         admit_groups_without_pods(session)
         jobs: dict[str, JobHeap] = {}
         self._tasks: dict[int, list[int]] = {}
@@ -67,12 +87,7 @@ class Allocate(Action):
         self._held_back: dict[int, tuple[Job, list[Reason]]] = {}
         """Jobs that their queue refuses within its share, until what is left over has been offered, and why."""
         self._offers_leftover = session.semantics.leftover_is_offered
-        self._keep_promises()
-        self._take_turns(jobs)
-        if self._held_back:
-            self._offer_leftover()
-        if session.semantics.leftover_is_offered and "enqueue" in session.policy.actions:
-            self._offer_to_unadmitted()
+        return jobs
 
     def _take_turns(self, jobs: dict[str, JobHeap]) -> None:
         session = self.session
@@ -294,3 +309,30 @@ def _has_domains(job: Job) -> bool:
     if job.spec.sub_groups:
         return True
     return job.spec.topology is not None and job.session.domains.is_bounded(job)
+
+
+class PromisesKept:
+    """Made with `Session.shared`. Whether promised pods had their turn in this cycle."""
+
+    def __init__(self, session: Session) -> None:
+        self.done = False
+
+
+def keep_promises(session: Session) -> None:
+    """Called by actions that evict. Where `allocate` comes after them, promised pods are placed now: otherwise the action would
+    promise them their room once more, and nothing would ever be bound."""
+    kept = session.shared(PromisesKept)
+    if not kept.done and "allocate" in session.policy.actions:
+        kept.done = True
+        if np.count_nonzero(session.snapshot.tasks.nominated):
+            Allocate(session).keep_promises()
+
+
+def _withdraw_idle_promises(session: Session) -> None:
+    """Take back promises of this cycle to jobs for which nothing was evicted. An earlier action found room for them without evictions,
+    so they are placed like others."""
+    promised = np.flatnonzero(session.status == TaskStatus.PIPELINED).tolist()
+    waits = {int(session.snapshot.tasks.job[task]) for task in promised if task in session.promised_by_eviction}
+    for task in promised:
+        if int(session.snapshot.tasks.job[task]) not in waits:
+            session.statement().withdraw(task)

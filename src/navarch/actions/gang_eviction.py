@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from navarch.actions.allocate import keep_promises
 from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, is_attainable, takes_part, waiting_tasks
 from navarch.actions.preemptor_eligibility import keeps_to_label
@@ -46,6 +47,7 @@ class GangEviction(Action):
 
     def execute(self) -> None:
         session = self.session
+        keep_promises(session)
         self._failed = FailedAttempts(session)
         self._rule = EvictionRule(session) if session.semantics.evictions_settle else None
         self._victims: dict[tuple[str, int], list[tuple[Job, list[int]]]] = {}

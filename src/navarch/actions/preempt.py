@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from navarch.actions.allocate import keep_promises
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.actions.pod_eviction import PodEviction
 from navarch.actions.preempt_dry_run import PreemptDryRun
@@ -37,6 +38,7 @@ class Preempt(PodEviction):
 
     def execute(self) -> None:
         session = self.session
+        keep_promises(session)
         jobs: dict[str, JobHeap] = {}
         starving: dict[str, list[Job]] = {}
         self._tasks: dict[int, list[int]] = {}

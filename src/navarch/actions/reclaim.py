@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from navarch.actions.allocate import keep_promises
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, LateQueueHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.actions.pod_eviction import PodEviction
 from navarch.actions.preemptor_eligibility import keeps_to_label, needs_domain
@@ -35,6 +36,7 @@ class Reclaim(PodEviction):
 
     def execute(self) -> None:
         session = self.session
+        keep_promises(session)
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
             elsewhere = needs_domain(job) if session.semantics.evictions_mind_domains else keeps_to_label(job)
