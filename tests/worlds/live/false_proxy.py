@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from aiohttp import web
 from tests.worlds.live.cluster import World
 from yarl import URL
 
+_numbers = itertools.count()
 _DROPPED = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 
 
@@ -39,7 +41,7 @@ class FalseProxy:
     def __init__(self, world: World) -> None:
         self.seen: list[tuple[str, str]] = []
         self.answers: list[FalseAnswer] = []
-        self.kubeconfig: Path = world.folder / "false-proxy.kubeconfig"
+        self.kubeconfig: Path = world.folder / f"false-proxy-{next(_numbers)}.kubeconfig"
         self._world = world
         self._flows = asyncio.Event()
         self._flows.set()

@@ -17,10 +17,12 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from aiohttp import web
 from msgspec import Struct
 from tests.envtest.server import KubeApiServer
 from tests.worlds.live.broken_wire import BreakingWire
 from tests.worlds.live.cluster import NODES, Clock, LeaseOptions, World, end
+from tests.worlds.live.false_proxy import FalseProxy
 from tests.worlds.live.load import GANGS, SINGLES, nodes
 from tests.worlds.live.servers import real_world, serve_volcano
 from tests.worlds.live.storms import STORMS, thieves
@@ -28,6 +30,21 @@ from tests.worlds.live.storms import STORMS, thieves
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import AlreadyExists, ApiError, KubeError
 
+FALSE: list[tuple[int, bytes]] = [
+    (404, b"<html>not found</html>"),
+    (404, b"404 page not found\n"),
+    (404, b'{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"details":{"name":"other","kind":"pods"}}'),
+    (200, b"<html>sign in</html>"),
+    (200, b""),
+    (200, b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":""},"items":[]}'),
+    (200, b'{"kind":"Status","status":"Failure","code":500}'),
+    (201, b'{"kind":"Pod","metadata":{"name":"other"}}'),
+    (409, b"<html>conflict</html>"),
+    (410, b"<html>gone</html>"),
+    (502, b"<html>bad gateway</html>"),
+    (503, b""),
+]
+"""What a proxy says in the server's place."""
 LEASE = LeaseOptions(leader_elect=True, lock_namespace="default", lease_duration=3.0, renew_deadline=2.0, retry_period=0.2)
 FLAGS = ("--leader-elect", "--lock-namespace=default", "--lease-duration=3", "--renew-deadline=2", "--retry-period=0.2")
 BOUND_WITHIN = 240.0
@@ -170,7 +187,52 @@ async def has_a_jumping_clock(scene: Scene, wire: BreakingWire, lock: str) -> No
             clock.ahead = scene.rng.uniform(-1e6, 1e6)
 
 
-REPLICAS = {"stays": stays, "stops": stops, "killed": is_killed, "jumping clock": has_a_jumping_clock}
+class MixedUpProxy(FalseProxy):
+    """Of the requests that say most of what is believed one in five is answered falsely; of the pieces that watches bring one in ten
+    has its lines in another order. Until `ends`, on the loop's clock."""
+
+    def __init__(self, world: World, rng: random.Random, ends: float) -> None:
+        super().__init__(world)
+        self._rng, self._ends = rng, ends
+        for status, body in FALSE:
+            self.answer(self._strikes, status, body, carried_out=rng.random() < 0.5)
+        rng.shuffle(self.answers)
+
+    def _strikes(self, method: str, path: str) -> bool:
+        named = path.endswith(("/binding", "/eviction", "/status")) or "/pods/" in path or "/leases/" in path
+        listed = method == "GET" and path.endswith(("/pods", "/nodes", "/podgroups"))
+        return self._now() and (named or listed) and self._rng.random() < 0.2 / len(FALSE)
+
+    def _now(self) -> bool:
+        return asyncio.get_running_loop().time() < self._ends
+
+    def passed_on(self, request: web.BaseRequest, chunk: bytes) -> bytes:
+        if not self._now() or self._rng.random() > 0.1:
+            return chunk
+        lines = chunk.splitlines(keepends=True)
+        whole = [line for line in lines if line.startswith(b'{"type"') and line.endswith(b"\n")]
+        if len(whole) < len(lines):
+            return chunk
+        self._rng.shuffle(lines)
+        return b"".join(lines)
+
+
+async def is_answered_falsely(scene: Scene, wire: BreakingWire, lock: str) -> None:
+    ends = asyncio.get_running_loop().time() + scene.rng.uniform(2.0, 8.0)
+    async with (
+        MixedUpProxy(scene.world, random.Random(scene.rng.randrange(1 << 30)), ends) as proxy,
+        scene.world.scheduler(kubeconfig=proxy.kubeconfig, seed=wire.port, lock_name=lock, **LEASE),
+    ):
+        await asyncio.Event().wait()
+
+
+REPLICAS = {
+    "stays": stays,
+    "stops": stops,
+    "killed": is_killed,
+    "jumping clock": has_a_jumping_clock,
+    "false answers": is_answered_falsely,
+}
 
 
 # the history
