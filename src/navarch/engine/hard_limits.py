@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from navarch.engine.job import Job
 from navarch.engine.pod_conditions import QUEUE_LIMIT, UNSCHEDULABLE, WaitingPods, pod_reason
 from navarch.engine.points.protocols import HardLimit, HardLimits
@@ -23,7 +25,7 @@ from navarch.model.status import TaskStatus
 if TYPE_CHECKING:
     from navarch.engine.session import Session
 
-MOST_JOBS = 5000
+MOST_JOBS = 1000
 """Of all jobs under limits the first by priority and age are walked. Those behind them are taken to find nothing left."""
 _UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
 
@@ -118,16 +120,18 @@ def _sum(limit: HardLimit, tasks: Iterable[tuple[int, int]]) -> dict[str, float]
 
 
 def _held(session: Session, queues: set[str]) -> list[Job]:
-    """Held jobs that may claim room under the limits of these queues: those that are told nothing else yet."""
+    """The first held jobs that may claim room under the limits of these queues: those that are told nothing else yet."""
     jobs, tasks = session.snapshot.jobs, session.snapshot.tasks
+    held = np.fromiter(jobs.held, dtype=np.intp, count=len(jobs.held))
+    numbers = [number for number, name in enumerate(jobs.queue_names) if name in queues and name in session.queues]
+    rows = held[np.isin(jobs.queue[held], numbers) & (jobs.counts[held, TaskStatus.PENDING] > 0)]
+    created = np.array([jobs.held[row].created for row in rows.tolist()])
     found: list[Job] = []
-    for row, spec in jobs.held.items():
-        queue = session.queues.get(spec.queue)
-        if spec.queue not in queues or queue is None or not jobs.counts[row, TaskStatus.PENDING]:
-            continue
+    for row in rows[np.lexsort((rows, created, -jobs.priority[rows]))[:MOST_JOBS]].tolist():
+        spec = jobs.held[row]
         first = next(task for task in jobs.tasks[row] if tasks.status[task] == TaskStatus.PENDING)
         if _said(session, first) in ("", UNSCHEDULABLE, pod_reason(QUEUE_LIMIT)):
-            found.append(Job(session, row, spec, queue))
+            found.append(Job(session, row, spec, session.queues[spec.queue]))
     return found
 
 
