@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TOOLS := build/tools
 
-.PHONY: up test test-pythons test-slow lint format docs reference screenshots picture site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest field-programs soak jitter rest explore fuzz lock sbom root-file-system clean
+.PHONY: up test test-pythons test-oldest test-slow lint format docs reference screenshots picture site site-version man wheel wheel-test parity parity-devices parity-groups freeze bench envtest field-programs soak jitter rest explore fuzz lock sbom root-file-system clean
 
 # `make test PYTHON=python3.12` means that interpreter: .venv is made anew if it has another one.
 VERSION_OF = $(shell $(1) -c 'import sys; print(sys.version)' 2>/dev/null)
@@ -64,6 +65,14 @@ test-pythons:
 	@set -e; $(PYTHON) tests/pythons.py | while read -r version python; do \
 	    echo "Python $$version: $$python"; $(MAKE) test PYTHON="$$python" VENV=build/pythons/$$version < /dev/null; \
 	done
+
+# Unit tests with the oldest versions that pyproject.toml allows, on the oldest Python. The tools of the tests are new.
+OLDEST := build/oldest
+test-oldest: $(TOOLS)/bin/uv
+	$(TOOLS)/bin/uv pip compile --quiet --no-config --resolution lowest-direct --python-version 3.11 --extra speed -o $(OLDEST).txt pyproject.toml
+	$(TOOLS)/bin/uv venv --quiet --clear --python 3.11 $(OLDEST)
+	$(TOOLS)/bin/uv pip install --quiet --python $(OLDEST)/bin/python -c $(OLDEST).txt --editable '.[dev]'
+	$(OLDEST)/bin/python -m pytest -n 4 --dist loadfile -m "not slow" $(or $(TESTED),tests/unit tests/kube)
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
@@ -156,7 +165,6 @@ fuzz: $(STAMP)
 
 # The versions that everything here is installed in (constraints.txt, all Pythons), and those of the image with their hashes. They are
 # renewed by this target alone. `make sbom` lists what the image has, as CycloneDX (build/sbom.json).
-TOOLS := build/tools
 $(TOOLS)/bin/uv:
 	$(PYTHON) -m venv $(TOOLS)
 	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check uv cyclonedx-bom
