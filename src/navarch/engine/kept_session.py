@@ -50,7 +50,6 @@ def _may_be_kept(session: Session) -> bool:
         and session.devices is None
         and session.shard is None
         and not session.claimable_dims
-        and not session.semantics.overcommitted_nodes_are_out  # applied to the pods when a session opens
     )
 
 

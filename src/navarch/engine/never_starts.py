@@ -35,7 +35,7 @@ def never_starts(session: Session, job: Job) -> Reason | None:
     """Why the job does not start even on empty nodes; None: it might."""
     pending = list(job.tasks_in(TaskStatus.PENDING))
     needed = min(max(1, job.min_member) - job.ready_count, len(pending))
-    if needed <= 0 or session.semantics.overcommitted_nodes_are_out or not len(session.nodes.names):
+    if needed <= 0 or not len(session.nodes.names):
         return None  # in the second case figures of nodes are not those of empty ones
     if session.shard_is_hard and session.shard_problems:
         return None  # the nodes are there, and the shard can get them

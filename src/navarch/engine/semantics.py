@@ -70,10 +70,6 @@ class Semantics:
         "a task fits what is idle on a node or what is being released there, never the two together, and nodes of both kinds "
         "compete by score",
     )
-    overcommitted_nodes_are_out: bool = switch(False, "a node whose pods request more than it has is left out of the cycle")
-    numbers_in_names_order_tasks: bool = switch(
-        True, "tasks that plugins order equally are ordered by age; the number at the end of their names does not count"
-    )
     node_order: str = switch("name", "nodes are tried in the order of the input instead of by name")
 
     empty_gang_is_complete: bool = switch(False, "a job whose minimum is 0 counts as completed before any of its pods has run")
@@ -140,7 +136,6 @@ class Semantics:
     next_step_is_told: bool = switch(
         True, "messages say neither that a job can never start nor what would help it: they are in the words of the system followed"
     )
-    fit_words: str = switch("nodes are available", 'the message of a task without a node begins with "0/N nodes are unavailable"')
 
     def departures(self) -> tuple[str, ...]:
         """The sentences of every switch that is away from strict mode, in the order of the fields."""

@@ -37,7 +37,7 @@ from navarch.engine.steps import Steps
 from navarch.engine.topology.job_domains import JobDomains
 from navarch.engine.victims.protected import ProtectedPods
 from navarch.model.node_facts import usable_nodes
-from navarch.model.resources import PODS, BoolArray, IntArray
+from navarch.model.resources import BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Requests, TaskSpec
 from navarch.model.status import TaskStatus
@@ -94,10 +94,6 @@ class Session(PluginRunner):
         """How many nodes it took."""
         self.claimable_dims: frozenset[int] = frozenset()
         """Resources that devices serve on nodes that do not report them, where a plugin sees to that: not compared there."""
-        if self.semantics.overcommitted_nodes_are_out:
-            over = self.nodes.used > self.nodes.allocatable
-            over[PODS] = False
-            self.nodes.take_out(np.flatnonzero(over.any(axis=0)))
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.devices: SharedDevices | None = None
         """Accounts of shared devices, once an action called `share_devices`."""

@@ -151,7 +151,7 @@ def test_a_pod_that_was_not_tried_because_another_failed_is_told_of_that_one() -
     assert [r.message for r in job.refusals] == [f"{why} {WAIT}", *2 * [f"its gang is not ready: gang-worker-0: {why} {WAIT}"]]
     decided_ = decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False, next_step_is_told=False)).jobs
     (job,) = [each for each in decided_ if each.job == "ns/gang"]
-    assert [r.message for r in job.refusals] == [why, *2 * ["the job is not ready"]]
+    assert [r.message for r in job.refusals] == [why.replace("available", "unavailable"), *2 * ["the job is not ready"]]
 
 
 def test_a_gated_pod_says_that_it_waits_for_its_gates() -> None:

@@ -13,7 +13,6 @@ from navarch.engine.cycle import decide
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.policy import Policy, preset
-from navarch.engine.policy.load import load
 from navarch.engine.policy.values import PluginOption
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
@@ -76,27 +75,6 @@ def test_a_second_cycle_over_the_same_snapshot_opens_a_session() -> None:
     assert kept is not None
     decide(snapshot, FIFO, REGISTRY, 0.0)
     assert snapshot.session is not kept
-
-
-def test_a_node_that_becomes_overcommitted_is_out_where_the_policy_says_so() -> None:
-    """Such nodes are left out when a session opens."""
-    given = {"compat": "kube-batch", "actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]}
-    policy = load(given, REGISTRY.catalogue(), "policy")
-    assert policy.semantics.overcommitted_nodes_are_out
-    small, gpu = shape(cpu="500m"), shape(cpu="500m", **{"nvidia.com/gpu": 1})
-    places = []
-    for chained in (True, False):
-        cluster = sixteen_nodes()
-        cluster.put_task(task("g0", gpu, node="n00"))
-        add_job(cluster, "a", [small])
-        last = cluster.snapshot("listed")
-        cycle(cluster, last, policy, 0.0)
-        cluster.put_task(task("g1", gpu, node="n00"))
-        add_job(cluster, "b", [small])
-        last = cluster.snapshot("listed", instead_of=last if chained else None)
-        places.append(binds(cycle(cluster, last, policy, 1.0)))
-    assert places[0] == places[1]
-    assert places[0]["b-0"] != "n00"
 
 
 class LastFirst(Plugin):

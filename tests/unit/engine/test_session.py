@@ -10,10 +10,8 @@ from tests.worlds.small_cluster import add_job, binds, decided, job_in, open_ses
 
 from navarch.engine.job import Job
 from navarch.engine.points.protocols import Change
-from navarch.engine.policy.compat import COMPAT
 from navarch.engine.reasons import Reason
 from navarch.engine.registry import Registry
-from navarch.engine.semantics import Semantics
 from navarch.engine.session import Session
 from navarch.model.cluster import Cluster
 from navarch.model.spec import Condition, JobSpec, QueueSpec
@@ -193,16 +191,6 @@ def test_the_sharding_mode_says_which_nodes_are_ours() -> None:
     assert shard("none") == (None, False)
     assert shard(None) == (None, False)
     assert shard("hard", None) == ([False, False], True)
-
-
-def test_a_node_that_is_overcommitted_takes_no_part_where_the_policy_says_so() -> None:
-    cluster = with_nodes(("a", {"cpu": 1, "memory": "4Gi"}), ("b", {"cpu": 1, "memory": "4Gi"}))
-    add_job(cluster, "run", [shape(cpu=3)], node="a")
-    add_job(cluster, "light", [shape(memory="1Gi")])
-    assert decided(cluster, Gang).binds
-    out = open_session(cluster, Gang, semantics=Semantics(overcommitted_nodes_are_out=True))
-    assert out.total.tolist() == [1000, 4 << 30, 110]
-    assert binds(decided(cluster, Gang, semantics=COMPAT["kube-batch"])) == {"light-0": "b"}
 
 
 def test_one_absurd_pod_does_not_keep_others_from_running() -> None:

@@ -48,12 +48,12 @@ class FitErrors(Struct):
             return self.message
         where = f"In hyperNode {self.domain}: " if self.domain else ""
         if not semantics.refusals_tell_all:
-            return f"{where}0/{self.refused} {semantics.fit_words}: {histogram(self.nodes)}."
+            return f"{where}0/{self.refused} nodes are unavailable: {histogram(self.nodes)}."
         if not self.refused:
             return f"{where}there are no nodes."
         said = ", ".join(f"{count} {reason}" for reason, count in sorted(self.nodes.items(), key=lambda each: (-each[1], each[0])))
         others = f", with {self.beside} other pod{'s' if self.beside > 1 else ''} of this job placed" if self.beside else ""
-        return f"{where}0/{self.refused} {semantics.fit_words}: {said}{others}."
+        return f"{where}0/{self.refused} nodes are available: {said}{others}."
 
 
 def histogram(counts: Mapping[str, int]) -> str:

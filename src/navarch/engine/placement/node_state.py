@@ -111,13 +111,6 @@ class NodeState(Figures):
             self._scoring[:, row] -= sign * footprint
         self.changed.append(np.array([row], dtype=np.intp))
 
-    def take_out(self, rows: Rows) -> None:
-        """These nodes offer nothing in this cycle."""
-        if len(rows):
-            self.columns.written = None
-        self._allocatable[:, rows] = 0
-        self._extents.clear()
-
     def stop_releasing(self, row: int, request: IntArray) -> None:
         """What a task that is leaving holds is not counted on."""
         self.columns.written = None

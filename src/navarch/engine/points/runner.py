@@ -184,7 +184,7 @@ class PluginRunner:
         if len(rows) < 2:
             return rows
         columns = self.snapshot.tasks
-        numbers = columns.index[rows].tolist() if self.semantics.numbers_in_names_order_tasks else [-1] * len(rows)
+        numbers = columns.index[rows].tolist()
         by_plugins = [list(map(plugin.task_order, rows)) for plugin in self.implementing(TaskOrder)]
         if min(numbers) < 0 <= max(numbers):  # only some names end in a number: pairs decide how to compare
             firsts: Iterable[Any] = zip(*by_plugins) if by_plugins else [()] * len(rows)
@@ -215,11 +215,10 @@ class PluginRunner:
 
     def compare_tasks(self, left: int, right: int) -> int:
         plugins, columns = self.implementing(TaskOrder), self.snapshot.tasks
-        numbered = self.semantics.numbers_in_names_order_tasks
         keys = [
             (
                 tuple(p.task_order(t) for p in plugins),
-                int(columns.index[t]) if numbered else -1,
+                int(columns.index[t]),
                 float(columns.created[t]),
                 self.task(t).uid,
             )

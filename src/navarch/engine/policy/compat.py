@@ -13,7 +13,6 @@ from msgspec import Struct
 from navarch.engine.arguments import Reading
 from navarch.engine.semantics import STRICT, Semantics
 
-UNAVAILABLE = "nodes are unavailable"
 COMPAT: Mapping[str, Semantics] = {
     "strict": STRICT,
     "volcano": Semantics(
@@ -42,7 +41,6 @@ COMPAT: Mapping[str, Semantics] = {
         unserved_cards_pass=True,
         refusals_tell_all=False,
         next_step_is_told=False,
-        fit_words=UNAVAILABLE,
     ),
     "kube-batch": Semantics(
         victims_first_tier_decides=True,
@@ -55,12 +53,9 @@ COMPAT: Mapping[str, Semantics] = {
         unserved_cards_pass=True,
         placed_gang_is_running=True,
         releasing_is_apart=True,
-        overcommitted_nodes_are_out=True,
-        numbers_in_names_order_tasks=False,
         node_order="listed",
         refusals_tell_all=False,
         next_step_is_told=False,
-        fit_words=UNAVAILABLE,
         victims_are_minimal=False,
         evictions_settle=False,
     ),

@@ -157,6 +157,12 @@ NOT_FOLLOWED: Mapping[str, tuple[Accident, ...]] = {
         Accident("extended-resources", "predicates", "an extended resource is served only by nodes that report it"),
     ),
     "kube-batch": (
+        Accident("nodes-left-out", "", "a node whose pods request more than it has is left out of the cycle"),
+        Accident(
+            "numbers-in-names",
+            "",
+            "tasks that plugins order equally are ordered by age; the number at the end of their names does not count",
+        ),
         Accident(
             "overcommitted-nodes",
             "",

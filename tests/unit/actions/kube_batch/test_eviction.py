@@ -53,7 +53,7 @@ def test_victims_go_in_the_reverse_order_of_tasks_whatever_their_job() -> None:
     add_job(cluster, "one", [shape(cpu=1)], node="a", minimum=1, priority=3, created=9.0)
     add_job(cluster, "two", [shape(cpu=1)] * 2, node="a", minimum=1, priority=3, created=5.0)
     add_job(cluster, "high", [shape(cpu=1)], priority=9)
-    assert evicted(preempted(cluster)) == ["one-0"]
+    assert evicted(preempted(cluster)) == ["two-1"], "the highest number goes first, then the youngest"
 
 
 def test_a_gang_that_would_not_be_ready_evicts_nothing() -> None:

@@ -24,8 +24,8 @@ def test_reasons_are_sorted_as_texts(counts: dict[str, int], text: str) -> None:
 def test_the_text_counts_nodes_or_says_what_came_before_them() -> None:
     errors = FitErrors(13, {"Insufficient cpu": 2, "node(s) were unschedulable": 1, "b": 10})
     assert errors.text() == "0/13 nodes are available: 10 b, 2 Insufficient cpu, 1 node(s) were unschedulable."
-    theirs = Semantics(refusals_tell_all=False, fit_words="nodes are x")
-    assert errors.text(theirs) == "0/13 nodes are x: 1 node(s) were unschedulable, 10 b, 2 Insufficient cpu."
+    theirs = Semantics(refusals_tell_all=False)
+    assert errors.text(theirs) == "0/13 nodes are unavailable: 1 node(s) were unschedulable, 10 b, 2 Insufficient cpu."
     assert FitErrors(0, message="skipped").text() == "skipped"
     assert FitErrors(1, {"full": 1}, domain="rack-1").text() == "In hyperNode rack-1: 0/1 nodes are available: 1 full."
     assert FitErrors(0).text() == "there are no nodes."

@@ -32,5 +32,3 @@ def test_placements_show_in_the_columns() -> None:
     nodes.stop_releasing(1, request)
     nodes.count_devices(0, 1, used=1, releasing=2, pipelined=4)
     assert [column[0, 1] for column in (nodes.used, nodes.releasing, nodes.pipelined)] == [7, 2, 4]
-    nodes.take_out(np.array([0], dtype=np.intp))
-    assert not nodes.allocatable[:, 0].any() and nodes.allocatable[:, 1].any()

@@ -130,7 +130,6 @@ def test_tasks_go_by_the_number_of_their_name_then_by_age_then_by_uid() -> None:
     cluster.put_task(task("u4", shape(), name="other-worker-9", created=5.0))
     cluster.put_task(task("u3", shape(), name="zzz-worker-9", created=5.0))
     assert sorted_uids(cluster) == ["u2", "u3", "u4", "u1"]
-    assert sorted_uids(cluster, semantics=Semantics(numbers_in_names_order_tasks=False)) == ["u1", "u2", "u3", "u4"]
 
 
 def test_a_task_without_a_number_is_compared_by_age() -> None:
