@@ -65,6 +65,7 @@ _SAYS: Mapping[str, str] = {
             "GpuNumber",
             "GpuUnknown",
             "InsufficientResources",
+            "NoRoom",
             "LegacySlices",
             "NUMA",
             "NodeAffinity",

@@ -76,7 +76,7 @@ def member(scheduler: str, **spec: str) -> Pod:
     return from_manifest(pod, Pod)
 
 
-def test_a_group_that_nobody_owns_is_nobodys_until_a_pod_of_ours_comes() -> None:
+def test_a_group_without_an_owner_waits_for_a_pod_of_this_scheduler() -> None:
     made, _ = cache(settings=OURS)
     put_group(made, owner=None)
     assert not takes_part(made) and made.is_foreign_group("default/g")

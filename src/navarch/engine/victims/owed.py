@@ -59,7 +59,7 @@ class WaitingUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Members:
+class Members:
     """Units of a queue and of those below it by rank, also one that waits. `index`: their numbers, that of a waiting unit the last."""
 
     index: Rows
@@ -135,14 +135,14 @@ class OwedUnits:
             found = self._indices[number] = parts[0] if len(parts) == 1 else np.sort(np.concatenate([self._by_queue[:0], *parts]))
         return found
 
-    def _with(self, number: int, waiting: WaitingUnit | None) -> _Members:
+    def _with(self, number: int, waiting: WaitingUnit | None) -> Members:
         units, index = self.units, self._members(number)
         if waiting is None:
-            return _Members(index, units.amount[index], units.job[index], units.surplus[index])
+            return Members(index, units.amount[index], units.job[index], units.surplus[index])
         if not waiting.surplus:
             index = index[(units.job[index] != waiting.job) | units.surplus[index]]
         at = int(np.searchsorted(index, waiting.before))
-        return _Members(
+        return Members(
             np.insert(index, at, len(units.queue)),
             np.insert(units.amount[index], at, waiting.amount, axis=0),
             np.insert(units.job[index], at, waiting.job),
@@ -184,7 +184,7 @@ class OwedUnits:
         return int(members.index[fits.argmax()]) if fits.any() else None
 
 
-def walk(members: _Members, limit: IntArray, first: BoolArray) -> BoolArray:
+def walk(members: Members, limit: IntArray, first: BoolArray) -> BoolArray:
     """Which units count: those in `first` all, then each in turn that fits into what is left. A pod beyond the minimum of a gang
     counts only where the minimum does."""
     amount, counted = members.amount, first.copy()

@@ -8,10 +8,10 @@ tried, those that are tried go behind those that are not, however often events b
 Jobs with nominated pods are in every cycle: room was made for them, and a cycle without them would give it to others.
 
 The queues take turns, and in a queue the namespaces with jobs of one priority: the first jobs of all come before the second ones, so
-who waits behind a crowd is the crowd. A job of higher priority comes first in its queue. Inside a namespace the order is priority,
-age, arrival. Under a policy that keeps the order of queues, or promises room to
-their first jobs, namespaces take no turns. One that keeps the order has no rounds: the jobs of a queue go in order. One that promises
-room has the first job of each queue in every cycle, and rounds for the others.
+a crowd waits behind itself. A job of higher priority comes first in its queue. Inside a namespace the order is priority, age, arrival.
+Under a policy that keeps the order of queues, or promises room to their first jobs, namespaces take no turns. One that keeps the order
+has no rounds: the jobs of a queue go in order. One that promises room has the first job of each queue in every cycle, and rounds for
+the others.
 """
 
 from __future__ import annotations

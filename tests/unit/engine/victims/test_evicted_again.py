@@ -70,7 +70,7 @@ def test_a_job_that_had_its_run_time_is_evicted_as_if_for_the_first_time() -> No
     assert struggle.evicts(601) and struggle.evicts(602 + 601) and struggle.evicts(1204 + 601)
 
 
-def test_a_policy_may_protect_nobody() -> None:
+def test_a_policy_may_turn_the_protection_off() -> None:
     struggle = Struggle(repeatedEvictions="allow")
     struggle.cycle(0)
     assert all(struggle.evicts(now) for now in (10, 20, 30, 40))

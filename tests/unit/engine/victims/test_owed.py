@@ -24,7 +24,7 @@ def one_unit_a_queue(amounts: list[int]) -> OwedUnits:
 def test_queues_within_their_share_are_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     walked, walk = list[int](), owed.walk
 
-    def counting(members: owed._Members, limit: IntArray, first: BoolArray) -> BoolArray:
+    def counting(members: owed.Members, limit: IntArray, first: BoolArray) -> BoolArray:
         walked.append(len(members.index))
         return walk(members, limit, first)
 

@@ -137,7 +137,7 @@ def test_successive_cycles_reach_every_job() -> None:
     assert len(bound) == len(set(bound)) == 12
 
 
-def test_a_job_that_uses_up_the_steps_of_a_cycle_by_itself_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_uses_up_the_steps_of_a_cycle_by_itself_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allocate uses them up, so a cut cycle would end before the job had its turn in the actions that evict."""
     monkeypatch.setattr(rounds_module, "STEPS", 60)
     world = CoreCluster("navarch")
