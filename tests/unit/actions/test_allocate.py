@@ -35,7 +35,7 @@ def test_a_gang_that_does_not_fit_leaves_nothing_behind() -> None:
         f"{told}, with 2 other pods of this job placed.",
     ]
     others_words = Semantics(refusals_tell_all=False, next_step_is_told=False)
-    assert waits(decided(cluster, Gang, semantics=others_words), "large") == [f"{told}."]
+    assert waits(decided(cluster, Gang, semantics=others_words), "large") == [f"{told.replace('available', 'unavailable')}."]
 
 
 def test_nodes_held_by_partial_gangs_go_to_no_other_job() -> None:

@@ -162,7 +162,7 @@ def test_a_gang_that_waits_is_told_what_it_lacks() -> None:
     theirs = conditions(cluster, semantics=Semantics(refusals_tell_all=False))["Unschedulable"][1]
     assert theirs == (
         "1/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 2 minAvailable; Pending: 1 Schedulable, 1 Unschedulable. "
-        "Origin reason is gang-worker-1: 0/1 nodes are available: 1 Insufficient cpu."
+        "Origin reason is gang-worker-1: 0/1 nodes are unavailable: 1 Insufficient cpu."
     )
 
 
