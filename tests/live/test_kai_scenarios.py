@@ -67,7 +67,7 @@ async def test_a_gang_in_parts_within_parts_starts_when_each_of_them_can(play: W
         assert condition["message"].startswith(lacking) and "1 node(s) didn't have enough resources: GPUs" in condition["message"]
         assert history.bound() == [], "there is a GPU for each of four"
         await refusal(world, "train-right-1", lacking)
-        await shown(world, "train", pending=5, why=lacking)
+        await shown(world, "train", pending=5, why="cannot start: needs 5 GPUs, the cluster has 4")
 
         await gpu_node(world, "n1", 1)
         await history.until_bound(5)
