@@ -25,8 +25,8 @@ TRANSPORT = ("failed predicate with extender", "invalid character", "EOF", 'Post
 """How Go tells of a failed request. Ours says the same in other words."""
 OF_GO = ("daemonEndpoints", "nodeInfo", "lastHeartbeatTime", "lastTransitionTime", "guarantee", "reservation")
 """Empty parts of API objects that Go writes although the objects lack them."""
-OTHERWISE = ("ScheduleStartTimestamp", "LastTransaction")
-"""The moment of the recording, and what Volcano's own transaction log holds."""
+OTHERWISE = ("ScheduleStartTimestamp", "LastTransaction", "Priority")
+"""The moment of the recording, what Volcano's own transaction log holds, and a priority of one for pods that state none."""
 
 
 def asked(case: Case, *, patient: bool = False) -> tuple[dict[str, Any], Seen]:

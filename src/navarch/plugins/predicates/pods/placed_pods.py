@@ -45,6 +45,8 @@ class PlacedPods:
         """Node row of each task in this view, -1 for none."""
         self.opening: RowArray = self.where.copy()
         self._leaving: BoolArray = tasks.alive & (tasks.status == TaskStatus.RELEASING)
+        self._holding: set[int] = set()
+        """Victims that hold their node until they are gone."""
         self._listeners: list[Listener] = []
         self._leaving_listeners: list[Listener] = []
         self._journals: list[list[Callable[[], None]]] = []
@@ -119,11 +121,13 @@ class PlacedPods:
 
     def on_allocate(self, change: Change) -> None:
         if not change.view:
+            self._holding.difference_update(change.tasks)
             return
         self.imagined(change.task, change.tasks, change.nodes, 1)
 
     def on_deallocate(self, change: Change) -> None:
         if not change.view:
+            self._holding.update(change.tasks)
             return
         self.imagined(change.task, change.tasks, change.nodes, -1)
 
@@ -136,9 +140,8 @@ class PlacedPods:
             listener(task, tasks, nodes, step)
 
     def _place_kept(self, tasks: Sequence[int]) -> RowArray:
-        """The node of each task after a placement is undone: a victim keeps its own node."""
-        rows = list(tasks)
-        kept: RowArray = np.where(ON_NODE[self.session.status[rows]], self.session.node[rows], -1)
+        """The node of each task after it left one: a victim that holds its node until it is gone is there again."""
+        kept: RowArray = np.array([self.session.node[task] if task in self._holding else -1 for task in tasks], dtype=np.int32)
         return kept
 
 
