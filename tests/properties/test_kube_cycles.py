@@ -92,7 +92,7 @@ def evict(cluster: Cluster, pod: dict[str, Any], node: str, victims: list[dict[s
 def product(case: dict[str, Any], waiting: list[dict[str, Any]], policy: Policy = POLICY) -> Outcome:
     tasks: list[TaskSpec] = [pending({"pod": pod}) for pod in waiting]
     record = decide(cluster_of(case, tasks).snapshot(), policy, REGISTRY, now=2e9)
-    messages = {r.pod: r.message for job in record.jobs for r in job.refusals if r.reason == "Unschedulable"}
+    messages = {r.pod: r.message for job in record.jobs for r in job.refusals if r.reason in ("Unschedulable", "SchedulerError")}
     for key, text in messages.items():
         if text.startswith("running PreScore"):
             messages[key] = "error"
