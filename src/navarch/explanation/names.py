@@ -57,7 +57,7 @@ def job_key(census: Census, wanted: str) -> str:
             raise NotFound(unread, is_answer=True) from None
         for workload in census.workloads_named(rest if rest and kind.lower() in _KINDS else wanted):
             raise NotFound(_without_pods(workload)) from None
-        if foreign := _of_another_scheduler(census, wanted):
+        if foreign := _of_another_scheduler(census, wanted) or _group_of_nobody(census, wanted):
             raise NotFound(foreign) from None
         shown = sorted({shown_key(key) for key in census.keys})
         raise NotFound(f"there is no job {wanted!r} among {len(shown)} jobs", near(wanted, shown)) from None
@@ -135,6 +135,22 @@ def _of_another_scheduler(census: Census, wanted: str) -> str:
         if names & (own | {f"{namespace}/{each}" for each in own}):
             told = f"pod {namespace}/{metadata['name']} waits for the scheduler {scheduler}, which is none of ours"
             return f"{told}; `--scheduler-name {scheduler}` explains it as if it were"
+    return ""
+
+
+def _group_of_nobody(census: Census, wanted: str) -> str:
+    """What to say of a PodGroup of that name that is no job of ours, because it has no pods of ours; empty: there is none."""
+    kind, _, rest = wanted.partition("/")
+    name = rest if rest and is_kind(kind) else wanted
+    settings = census.run.rules.settings
+    if settings.scheduler_names is None:
+        return ""
+    for group in census.input.of_kind("PodGroup"):
+        metadata = group["metadata"]
+        key = f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+        if name in (metadata["name"], key) and settings.is_in_pool(metadata.get("labels") or {}):
+            served = ", ".join(sorted(settings.scheduler_names))
+            return f"PodGroup {key} has no pods that name a scheduler of ours ({served}); it is a job from its first such pod on"
     return ""
 
 

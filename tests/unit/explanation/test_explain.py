@@ -113,6 +113,14 @@ def test_a_pod_of_another_scheduler_is_named() -> None:
     assert explained(objects, "theirs", scheduler_names="other")["cause"]["code"] == "Starts"
 
 
+@pytest.mark.parametrize("asked", ["g", "default/g", "podgroup/g"])
+@pytest.mark.parametrize("pods", [[], [pod("g-0").in_group("g").scheduler("other")]])
+def test_a_group_without_pods_of_ours_is_not_an_unknown_job(pods: list[Any], asked: str) -> None:
+    said = r"PodGroup default/g has no pods that name a scheduler of ours \(volcano\); it is a job from its first such pod on"
+    with pytest.raises(NotFound, match=said):
+        navarch.explain([pod_group("g"), *pods], asked, scheduler_names=["volcano"])
+
+
 def test_changed_objects_can_be_applied() -> None:
     server = {"managedFields": [{"manager": "kubectl"}], "resourceVersion": "7"}
     wants = dict(pod("a").cpu(4))
