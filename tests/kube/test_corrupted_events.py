@@ -77,3 +77,30 @@ async def test_a_version_that_jumped_ahead_is_noticed_at_the_next_event(api: Sma
         api.put("a", spec={"nodeName": "n1"})
         await seen.until(lambda: [pod.spec.node_name for pod in informer.store.values()] == ["n1"])
         assert informer.resource_version == str(api.version)
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["in a list", "in an event"])
+async def test_an_object_that_was_shown_and_could_not_be_read_is_known(api: SmallApi, client: Client, listed: bool) -> None:
+    """Its changes contradict nothing, so the kind is not listed again for each of them; a corrupted one is noticed all the same."""
+    seen = Recorder()
+    if listed:
+        api.put("a", spec={"nodeName": 5})
+    async with informing(client, seen) as informer:
+        await api.watch_started.wait()
+        for priority in range(3):
+            api.put("a", spec={"nodeName": 5, "priority": priority})
+        api.put("a", spec={"nodeName": "n1"})
+        await seen.heard("added", "a")
+        api.put("a", spec={"nodeName": 5})
+        api.put("a", spec={"nodeName": "n1", "priority": 7})
+        await seen.heard("updated", "a")
+        assert (informer.counters.lists, [name for name, _ in seen.bad]) == (1, ["a"] * (5 if listed else 4))
+        api.put("b", spec={"nodeName": 5})
+        await seen.until(lambda: seen.bad[-1][0] == "b")
+        watchers, api.watchers = api.watchers, []
+        event = {"type": "MODIFIED", "object": copy.deepcopy(api.put("b", spec={"nodeName": "n1"}))}
+        api.watchers = watchers
+        changed(uid="uid-x")(event)
+        api.send_raw(msgspec.json.encode(event) + b"\n")
+        await seen.heard("added", "b")
+        assert (informer.counters.lists, set(seen.alive)) == (2, {"uid-a", "uid-b"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -36,18 +36,25 @@ class Scene:
         self.cache, self.heard = cache(assumed)
         self.told: list[str] = []
         self.handler = PodHandler(self.cache, PODS, lambda kind, resource, metadata, error: self.told.append(str(error)))
-        self.store: ObjectStore[Pod] = ObjectStore(self.handler, self.handler.bad, self.cache.pods)
+        self.store: ObjectStore[Pod] = ObjectStore(self.handler, self.handler.bad, self.cache.pods, self.cache.contradiction)
         self.decoder = ObjectDecoder(Pod, read_partial_pod)
         self.version = 0
+        self.shown: set[str] = set()
         self.cache.put(node("n1"))
 
-    def send(self, name: str, requests: dict[str, Any], event: str = "MODIFIED", *, phase: str = "Running", **spec: Any) -> None:
+    def event_of(self, name: str) -> Literal["ADDED", "MODIFIED"]:
+        """A server adds an object before it modifies it, whether or not a client can read it."""
+        event: Literal["ADDED", "MODIFIED"] = "MODIFIED" if name in self.shown else "ADDED"
+        self.shown.add(name)
+        return event
+
+    def send(self, name: str, requests: dict[str, Any], event: str = "", *, phase: str = "Running", **spec: Any) -> None:
         """A pod that the decoder, or the reader, refuses."""
         self.version += 1
         metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": str(self.version)}
         body = {"nodeName": "n1", "containers": [{"name": "c", "resources": {"requests": requests}}], **spec}
         status: dict[str, Any] = {"phase": phase, "conditions": [ODD]}
-        change = {"type": event, "object": {"metadata": metadata, "spec": body, "status": status}}
+        change = {"type": event or self.event_of(name), "object": {"metadata": metadata, "spec": body, "status": status}}
         for found in self.decoder.feed(msgspec.json.encode(change) + b"\n"):
             if isinstance(found, Change):
                 self.store.apply(found)
@@ -56,7 +63,8 @@ class Scene:
 
     def good(self, found: Pod) -> None:
         self.version += 1
-        self.store.apply(Change("MODIFIED", replace(found, metadata=replace(found.metadata, resource_version=str(self.version)))))
+        newer = replace(found, metadata=replace(found.metadata, resource_version=str(self.version)))
+        self.store.apply(Change(self.event_of(found.metadata.name), newer))
 
     @property
     def used(self) -> int:

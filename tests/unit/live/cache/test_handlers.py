@@ -53,7 +53,8 @@ def test_a_good_version_after_a_bad_one_is_what_a_deletion_takes() -> None:
     kind = next(each for each in watched() if each.struct is PodGroup)
     handler = KindHandler(made, kind, kind.candidates[0], told([]))
     store: ObjectStore[Any] = ObjectStore(handler)
-    for version, members in enumerate((3, -1, 5), start=1):
+    store.apply(Change("ADDED", group(3, version=1)))
+    for version, members in enumerate((-1, 5), start=2):
         store.apply(Change("MODIFIED", group(members, version)))
     again = made.group("default/g")
     assert again is not None and again.min_member == 5
