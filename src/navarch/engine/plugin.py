@@ -58,7 +58,7 @@ class Plugin:
     keeps_order: ClassVar[bool] = False
     """Whether nothing behind the first waiting job of a queue may start before it (see `JobTurn`)."""
     makes_promises: ClassVar[bool] = False
-    """Whether waiting jobs are promised room that jobs of any queue may not take. A live cycle that tries a job then tries all."""
+    """Whether waiting jobs are promised room that jobs of any queue may not take. Live cycles then try again what failed."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
         self.session = session

@@ -3,7 +3,8 @@
 The engine reads no clock, so it counts. A step is about as much work as one pass over the columns of a hundred nodes: rules about a
 class of tasks, a refusal, a trial of evictions cost what they look at. Between two jobs an action asks whether steps are left. When
 they are used up the cycle is cut: what was committed stands, jobs that got nothing are untried, and the next cycle tries fewer of them
-at once (`live/queue/rounds.py`). The same snapshot, policy and allowance give the same record.
+at once (`live/queue/rounds.py`). In a new session, the same snapshot, policy and
+allowance give the same record.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from navarch.model.status import TaskStatus
 
 Rows = np.ndarray[Any, np.dtype[np.intp]]
 STEPS = 20_000
-"""What a live cycle may take: about a tenth of a second."""
+"""What a live cycle may take: some tenths of a second (bench/crowds)."""
 LIMIT = 256.0
 """How much a cycle is given at first. A job counts one, or `LIKE` where a job before it in its queue has the same shape."""
 LIKE = 0.1

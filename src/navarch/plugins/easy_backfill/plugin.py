@@ -13,7 +13,7 @@ On nodes that queues share, later jobs do not delay the first jobs of the other 
 TIME": it may change, because the promise that comes first may choose other nodes. The same is true of more than one of `reservations`.
 A gang of different pods may miss its time by a little: the promise counts whether the pods fit, and scores choose the nodes.
 
-In a live cluster each cycle tries every waiting job, also where nothing changed for a job. So a cycle costs as much as all waiting
+In a live cluster every waiting job is tried again, also where nothing changed for a job. So a cycle costs as much as all waiting
 jobs.
 """
 
